@@ -20,7 +20,7 @@ import libcst as cst
 from exportlint import Case, Instead, Rule, Source, called
 
 if TYPE_CHECKING:
-    from exportlint import Code, Value
+    from exportlint import Called, Code, Sketch, Value
 
 _READ = r"\bcapture_scalar_outputs\s*=\s*True"
 _MASK = "count to a size that is known, and mask: `torch.arange(x.shape[1]) < lengths[:, None]`"
@@ -50,12 +50,12 @@ class NumberReadFromTensor(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is anything read, or may a tensor be used as a number, where the file doesn't have Dynamo carry numbers?"""
+        """Is a tensor read, or used as a number, where the file doesn't have Dynamo carry numbers?"""
         if code.module.matches(_READ):
             return False
         sketch = code.sketch
-        asked = {"item", "tolist"} | _MAKERS | _OF_TENSOR
-        return any(call.method in asked for call in sketch.calls) or any(map(_is_counted, sketch.nodes(ast.Slice)))
+        ends = (end for part in sketch.nodes(ast.Slice) for end in (part.lower, part.upper) if end is not None)
+        return any(_may_read(call, sketch) for call in sketch.calls) or any(sketch.value(end).is_tensor for end in ends)
 
     def visit_Call(self, node: cst.Call) -> None:
         method, owner = called(node) or "", self._owner(node)
@@ -97,7 +97,12 @@ class NumberReadFromTensor(Rule):
                     return
 
 
-def _is_counted(part: ast.Slice) -> bool:
-    """Is an end of it computed?"""
-    ends = (end for end in (part.lower, part.upper) if end is not None)
-    return any(not isinstance(end, ast.Constant | ast.UnaryOp) for end in ends)
+def _may_read(call: Called, sketch: Sketch) -> bool:
+    """Is it called on a tensor, or with one as a size?"""
+    if call.method in {"item", "tolist"}:
+        return call.owner is not None and sketch.value(call.owner).is_tensor
+    if call.method not in _MAKERS | _OF_TENSOR:
+        return False
+    given = [arg.value if isinstance(arg, ast.Starred) else arg for arg in call.node.args]
+    parts = [part for arg in given for part in (arg.elts if isinstance(arg, ast.Tuple | ast.List) else [arg])]
+    return any(sketch.value(part).is_tensor for part in parts)

@@ -107,12 +107,13 @@ def _names(body: cst.CSTNode, name: str) -> Iterator[cst.Name]:
 
 def _is_built(parsed: Parsed) -> bool:
     """Does code outside of the file's classes call one of them? By its text, which is cheaper than its tree."""
-    outside = [*parsed.lines]
+    lines = [*parsed.lines]
     for node in reversed(parsed.tree.body):
         if isinstance(node, ast.ClassDef):
-            del outside[node.lineno - 1 : node.end_lineno]
-    called_there = re.findall(r"(\w+)\s*\(", "\n".join(outside))
-    return not set(called_there).isdisjoint(re.findall(r"\bclass (\w+)", parsed.text))
+            del lines[node.lineno - 1 : node.end_lineno]
+    outside = "\n".join(lines)
+    named = {name for name in re.findall(r"\bclass (\w+)", parsed.text) if name in outside}
+    return any(re.search(rf"\b{name}\s*\(", outside) for name in named)
 
 
 def _models(parsed: Parsed) -> list[ast.FunctionDef]:

@@ -39,6 +39,7 @@ from exportlint import (
     Severity,
     argument,
     functions_below,
+    last_name,
     walked,
 )
 
@@ -174,7 +175,10 @@ class TorchscriptRemnant(ScriptRule):
         Libraries mark many functions for nobody's sake, and to parse such a file costs more than all else here.
         """
         called = {*_SCRIPTS, *_TRACES, *_TASKS, *_CALLED, "torch.jit.isinstance"}
-        if not called.isdisjoint(code.sketch.origins):
+        names = {name.rpartition(".")[2] for name in called}
+        names |= {name for name, origin in code.module.imports.items() if origin in called}
+        calls = (call.func for call in code.sketch.nodes(ast.Call) if last_name(call.func) in names)
+        if any(code.sketch.name(func) in called for func in calls):
             return True
         return any(
             case != "GoodIgnored" or _calls_on_self(code, function.name)
@@ -335,8 +339,9 @@ def _cases_of_marks(function: ast.FunctionDef, code: Code) -> Iterator[str]:
 
 def _calls_on_self(code: Code, name: str) -> bool:
     """Is `self.name(…)` called in the file, by another method than a constructor?"""
-    calls = (call for call in code.sketch.calls if call.method == name and isinstance(call.owner, ast.Name))
-    lines = [call.node.lineno for call in calls if isinstance(call.owner, ast.Name) and call.owner.id == "self"]
+    called = (call for call in code.sketch.nodes(ast.Call) if last_name(call.func) == name)
+    owners = ((call.lineno, call.func.value) for call in called if isinstance(call.func, ast.Attribute))
+    lines = [line for line, owner in owners if isinstance(owner, ast.Name) and owner.id == "self"]
     made = [node for node in code.sketch.nodes(ast.FunctionDef) if node.name == "__init__"]
     return any(not any(node.lineno <= line <= (node.end_lineno or 0) for node in made) for line in lines)
 

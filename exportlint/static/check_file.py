@@ -1,7 +1,7 @@
 """Judge one file: what the rules report about it, and about the functions of other files that it runs.
 
-Nothing is shared between files but their parsed text, so that a judgement does not depend on which other files are
-checked, in which order, or in which process.
+Files share their parsed text, and what is so of a project whoever asks (`engine.source.memo`), so that a judgement does
+not depend on which other files are checked, in which order, or in which process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.dependence import Dependence, dependence_on
-from exportlint.engine.source.parsed import FileStore, Parsed, text_of
-from exportlint.engine.source.symbols import Project
+from exportlint.engine.source.parsed import FileStore, text_of
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.files import SourceError, SourceFile, shown
 from exportlint.finding import Link, Wanted
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
-    from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.engine.source.dependence import Asked
+    from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo, ProjectIndex
     from exportlint.registry import RuleInfo
     from exportlint.rule.suspicion import SuspectedRewrite, Suspicion
 
@@ -50,7 +50,7 @@ _PLEASE_REPORT = "please report it at https://github.com/exportlint/exportlint/i
 
 def check_file(
     file: SourceFile,
-    files: FileStore,
+    index: ProjectIndex,
     rules: Sequence[RuleInfo],
     asked: Collection[str] | None = None,
     targets: Sequence[DeclaredTarget] = (),
@@ -60,35 +60,26 @@ def check_file(
 ) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
 
-    `targets` are those that the configuration names; `wanted`: which rewrites are made; `mended_at`: of some files, by
-    absolute path, the lines of which alone they are.
+    `index` holds what is known of the project from files that were judged before; `targets` are those that the
+    configuration names; `wanted`: which rewrites are made; `mended_at`: of some files, by absolute path, the lines of
+    which alone they are.
     """
-    path = file.absolute
+    path, files = file.absolute, index.files
     try:
         text = text_of(file, files)
-        relevant = _RELEVANT.search(text)
-        parsed = files.parsed(path) if relevant else None
-        tree = ast.parse(text) if parsed is None else parsed.tree
+        module = index.add(path) if _RELEVANT.search(text) else None
+        if module is None:
+            ast.parse(text)
     except SourceError as error:
         return _judgement_without_rules(path, files, error.line, str(error))
     except SyntaxError as error:
         return _judgement_without_rules(path, files, error.lineno, f"is not valid Python: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
         return _judgement_without_rules(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
-    if not relevant:
+    if module is None:
         return _judgement_without_rules(path, files)
-    return _deep_down(
-        _FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, wanted, mended_at or {})
-    )
-
-
-def _deep_down(unit: _FileJudge) -> Judgement:
-    """Judged with room for deep trees."""
-    try:
-        with room_for_deep_trees():
-            return unit.judged()
-    finally:
-        unit.project.close()
+    with room_for_deep_trees():
+        return _FileJudge(module, files, rules, asked, targets, wanted, mended_at or {}).judged()
 
 
 @contextmanager
@@ -113,8 +104,7 @@ def _judgement_without_rules(
 class _FileJudge:
     """One file being judged."""
 
-    path: Path
-    parsed: Parsed
+    module: ModuleInfo
     files: FileStore
     rules: Sequence[RuleInfo]
     asked: Collection[str] | None
@@ -126,12 +116,12 @@ class _FileJudge:
     left_out: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.project = Project(self.files)
-        self.engine = Engine(self.project)
+        self.path = self.module.path
+        self.engine = Engine(self.module.project)
 
     def judged(self) -> Judgement:
         try:
-            self.engine.run(self.project.add(self.path, self.parsed), self.targets)
+            self.engine.run(self.module, self.targets)
         except Exception as error:  # noqa: BLE001 - what was found before stands
             self._fail("the engine", error)
         self._whole_file()
@@ -140,24 +130,24 @@ class _FileJudge:
                 self._functions(path)
             elif self.engine.beliefs[path].reached:
                 self.left_out.append(str(path))
-        self.parsed.forget()
-        read = {str(path): self._dependence(path) for path in self.project.read}
+        self.module.parts.forget()
+        asked, broken, probed = self.module.project.memo.reading.whole()
+        read = {str(module.path): self._dependence(module, what) for module, what in asked.items()}
         return Judgement(
             str(self.path),
             tuple(self.suspicions),
             failed=tuple(self.failed),
-            read=read,
-            probed=self.project.probed,
+            read=read | {str(path): Dependence(self.files.digest(str(path))) for path in broken},
+            probed=probed,
             left_out=tuple(self.left_out),
         )
 
-    def _dependence(self, path: Path) -> Dependence:
+    def _dependence(self, module: ModuleInfo, asked: Asked) -> Dependence:
         """What the judgement rests on in a file that was opened: all of the one that is judged."""
-        content = self.files.digest(str(path))
-        module = None if path == self.path else self.project.opened(path)
-        if module is None:
+        content = self.files.digest(str(module.path))
+        if module is self.module:
             return Dependence(content)
-        return dependence_on(module.parts, content, module.asked, places=self._names_place_in(path))
+        return dependence_on(module.parts, content, asked, places=self._names_place_in(module.path))
 
     def _names_place_in(self, path: Path) -> bool:
         """Does a finding stand in the file, or speak of one of its lines?"""
@@ -167,8 +157,7 @@ class _FileJudge:
         )
 
     def _whole_file(self) -> None:
-        module = self.project.module(self.path)
-        piece = CodePiece(SourceText(self.parsed), module, self.engine.beliefs[self.path], shown(self.path))
+        piece = CodePiece(SourceText(self.module.parts), self.module, self.engine.beliefs[self.path], shown(self.path))
         self._visit(piece, [rule for rule in self.rules if rule.cls.scope is not Scope.EXPORTED])
 
     def _functions(self, path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from exportlint.engine.entry.declared_target import files_named_by
 from exportlint.engine.source.parsed import FileStore
 from exportlint.finding import Finding, Problem, Wanted
 from exportlint.static.judgement import JudgementCache
@@ -178,10 +179,15 @@ def _judged(
             files, asked, rules, targets, jobs, wanted=wanted, mended_at=mended_at, given=known.given
         )
         return
+    from exportlint.engine.source.symbols import ProjectIndex  # noqa: PLC0415 (as below)
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 
-    for file in files:
-        yield file, check_file(file, known, rules, asked, targets, wanted=wanted, mended_at=mended_at)
+    index = ProjectIndex(known, files_named_by(targets))
+    try:
+        for file in files:
+            yield file, check_file(file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at)
+    finally:
+        index.close()
 
 
 def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:

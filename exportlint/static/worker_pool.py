@@ -123,7 +123,9 @@ def serve() -> None:
 
     A rule that prints does so on stderr, and Ctrl-C is the parent's affair.
     """
-    from exportlint.engine.source.parsed import FileStore  # noqa: PLC0415 (not in the parent, which only waits)
+    from exportlint.engine.entry.declared_target import files_named_by  # noqa: PLC0415 (not in the parent, which only waits)
+    from exportlint.engine.source.parsed import FileStore  # noqa: PLC0415 (as above)
+    from exportlint.engine.source.symbols import ProjectIndex  # noqa: PLC0415 (as above)
     from exportlint.registry import all_rules  # noqa: PLC0415 (as above)
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (as above)
 
@@ -136,11 +138,12 @@ def serve() -> None:
     files = FileStore()
     for path, text in given.items():
         files.give(path, text)
+    index = ProjectIndex(files, files_named_by(targets))
     while True:
         try:
             file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        judgement = check_file(file, files, rules, asked, targets, wanted=wanted, mended_at=mended_at)
+        judgement = check_file(file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at)
         pickle.dump(judgement, out)
         out.flush()

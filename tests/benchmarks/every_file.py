@@ -19,19 +19,20 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from exportlint.engine.source.parsed import FileStore
+from exportlint.engine.source.symbols import ProjectIndex
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
 from exportlint.static.check_file import check_file
 
 SECONDS = 5.0
-FILES = FileStore()
+INDEX = ProjectIndex(FileStore())
 
 
 def one(path: Path) -> tuple[float, tuple[str, ...], str]:
     """Processor seconds, errors of ours, and what kind of answer it was."""
     start = time.process_time()
     judgement = check_file(
-        SourceFile(path, path.as_posix()), FILES, tuple(all_rules().values()), frozenset((str(path),))
+        SourceFile(path, path.as_posix()), INDEX, tuple(all_rules().values()), frozenset((str(path),))
     )
     answer = "suspicions" if judgement.suspicions else "is not judged" if judgement.wrong else "nothing"
     return time.process_time() - start, judgement.failed, answer

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.engine.source.parsed import FileStore
+from exportlint.engine.source.symbols import ProjectIndex
 from exportlint.files import SourceFile
 from exportlint.registry import RuleInfo, all_rules
 from exportlint.static.check_file import check_file
@@ -33,15 +34,19 @@ def never_spared(rule: RuleInfo) -> RuleInfo:
 THOROUGH = tuple(map(never_spared, RULES))
 
 
-def suspicions(path: Path, rules: tuple[RuleInfo, ...], files: FileStore) -> set[Suspicion]:
-    judgement = check_file(SourceFile(path, path.name), files, rules)
+def index() -> ProjectIndex:
+    return ProjectIndex(FileStore())
+
+
+def suspicions(path: Path, rules: tuple[RuleInfo, ...], index: ProjectIndex) -> set[Suspicion]:
+    judgement = check_file(SourceFile(path, path.name), index, rules)
     assert not judgement.failed
     return set(judgement.suspicions)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_is_spared_in_a_fixture(rule: RuleInfo) -> None:
-    assert suspicions(rule.fixture, RULES, FileStore()) == suspicions(rule.fixture, THOROUGH, FileStore())
+    assert suspicions(rule.fixture, RULES, index()) == suspicions(rule.fixture, THOROUGH, index())
 
 
 @pytest.mark.slow
@@ -54,9 +59,9 @@ def test_nothing_is_spared_in_real_code(package: str) -> None:
     root = Path(found.origin or "").parent / folder
     paths = sorted(root.rglob("modeling_*.py" if name == "transformers" else "*.py"))
     assert paths
-    files = FileStore()
+    shared = index()
     for path in paths[:: max(1, len(paths) // 10)]:
-        assert suspicions(path, RULES, files) == suspicions(path, THOROUGH, files), path
+        assert suspicions(path, RULES, shared) == suspicions(path, THOROUGH, shared), path
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exportlint.engine.source.parsed import FileStore
+from exportlint.engine.source.symbols import ProjectIndex
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
 from exportlint.static.check_file import check_file
@@ -39,7 +40,7 @@ DEEP = {
 
 
 def judged(text: str) -> Judgement:
-    return check_file(SourceFile(Path("/nowhere/net.py"), "net.py", text), FileStore(), RULES)
+    return check_file(SourceFile(Path("/nowhere/net.py"), "net.py", text), ProjectIndex(FileStore()), RULES)
 
 
 @pytest.mark.parametrize("name", DEEP)

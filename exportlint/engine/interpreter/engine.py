@@ -18,7 +18,7 @@ import ast
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.entry.definitions import (
     attributes_after_init,
@@ -62,7 +62,7 @@ from exportlint.engine.values.abstract_value import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
     from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import Project
 
 
+_Known = TypeVar("_Known")
 # Calls in calls, and kinds of arguments that one function is run for: beyond them a call gives what is not known.
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
@@ -409,12 +410,14 @@ class Engine(Interpreter):
         """What a name means when the function does not bind it."""
         key = (module, name)
         if key not in self._levels:
-            self._levels[key] = UNKNOWN
-            if name in module.assignments:
-                self._levels[key] = self._module_assignment(module, name)
-            elif dotted := module.origin(name):
-                self._levels[key] = self.dotted(dotted)
+            self._levels[key] = self._known_of_project("module level", key, UNKNOWN, lambda e: e._module_level(*key))  # noqa: SLF001
         return self._levels[key]
+
+    def _module_level(self, module: ModuleInfo, name: str) -> Value:
+        if name in module.assignments:
+            return self._module_assignment(module, name)
+        dotted = module.origin(name)
+        return self.dotted(dotted) if dotted else UNKNOWN
 
     def _module_assignment(self, module: ModuleInfo, name: str) -> Value:
         value = self.before_export(FunctionInfo.outside("<module>", module), module.assignments[name])
@@ -437,19 +440,28 @@ class Engine(Interpreter):
                 return self.module_level(owner, last)
         return library.constant(name) or exactly(Unknown(name))
 
+    def _known_of_project(
+        self, what: str, of: Hashable, meanwhile: _Known, work_out: Callable[[Engine], _Known]
+    ) -> _Known:
+        """What is so whoever asks: worked out once for all files, by an engine that stands at no call of any model."""
+        return self.project.memo.of((what, of), lambda: work_out(Engine(self.project)), meanwhile)
+
     # Classes, and what their objects have.
 
     def attributes(self, cls: ClassInfo) -> dict[str, Value]:
         """What `__init__` (and the class body) puts on the object."""
         if cls not in self._attributes:
-            self._attributes[cls] = {}  # a constructor that reads its own attributes ends here
-            found: dict[str, Value] = {}
-            for base in reversed(cls.lineage):
-                found.update(self.class_levels(base))
-            for init in reversed(constructors(cls)):
-                found.update(self._set_by_init(init, cls))
-            self._attributes[cls] = found
+            none: dict[str, Value] = {}  # where a constructor reads its own attributes
+            self._attributes[cls] = self._known_of_project("attributes", cls, none, lambda e: e._attributes_of(cls))  # noqa: SLF001
         return self._attributes[cls]
+
+    def _attributes_of(self, cls: ClassInfo) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for base in reversed(cls.lineage):
+            found.update(self.class_levels(base))
+        for init in reversed(constructors(cls)):
+            found.update(self._set_by_init(init, cls))
+        return found
 
     def _set_by_init(self, init: FunctionInfo, cls: ClassInfo) -> dict[str, Value]:
         owner = exactly(Module(cls) if cls.is_module else Instance(cls))
@@ -472,9 +484,12 @@ class Engine(Interpreter):
     def class_levels(self, cls: ClassInfo) -> dict[str, Value]:
         """What the class body assigns, which is the same for all classes that inherit it."""
         if cls not in self._class_bodies:
-            self._class_bodies[cls] = {}
-            self._class_bodies[cls] = {name: self._class_level(cls, node) for name, node in class_assignments(cls)}
+            none: dict[str, Value] = {}
+            self._class_bodies[cls] = self._known_of_project("class body", cls, none, lambda e: e._class_body(cls))  # noqa: SLF001
         return self._class_bodies[cls]
+
+    def _class_body(self, cls: ClassInfo) -> dict[str, Value]:
+        return {name: self._class_level(cls, node) for name, node in class_assignments(cls)}
 
     def _class_level(self, cls: ClassInfo, node: ast.expr) -> Value:
         value = self.before_export(FunctionInfo.outside("<class>", cls.module, cls), node)

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from exportlint.engine.source.parsed import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, ItemsView, Iterator, ValuesView
+    from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
+    from pathlib import Path
 
     from exportlint.engine.source.parsed import Parsed
+    from exportlint.engine.source.symbols import ModuleInfo
 
 _Definition = TypeVar("_Definition")
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -43,31 +45,82 @@ class Asked:
     matches: dict[str, bool] = field(default_factory=dict)
     constants: dict[str, bool] = field(default_factory=dict)
 
+    def add(self, other: Asked) -> None:
+        """What somebody else asked."""
+        self.whole = self.whole or other.whole
+        self.definitions |= other.definitions
+        self.matches |= other.matches
+        self.constants |= other.constants
+
+
+class Reading:
+    """What was read while something was worked out: files that were opened, and paths that were looked for.
+
+    asked    files -> what was asked of them
+    broken   files that were found and could not be parsed
+    probed   paths that were looked for -> were they there
+    """
+
+    __slots__ = ("_parts", "asked", "broken", "probed")
+
+    def __init__(self) -> None:
+        self.asked: dict[ModuleInfo, Asked] = {}
+        self.broken: dict[Path, None] = {}
+        self.probed: dict[str, bool] = {}
+        self._parts: dict[Reading, None] = {}
+
+    def of(self, module: ModuleInfo) -> Asked:
+        """What was asked of a file, to add to it."""
+        found = self.asked.get(module)
+        if found is None:
+            found = self.asked[module] = Asked()
+        return found
+
+    def rests_on(self, other: Reading) -> None:
+        """What was read for something else counts as read."""
+        self._parts[other] = None
+
+    def whole(self) -> tuple[dict[ModuleInfo, Asked], dict[Path, None], dict[str, bool]]:
+        """All of `asked`, `broken` and `probed`, with what it rests on."""
+        asked: dict[ModuleInfo, Asked] = {}
+        broken: dict[Path, None] = {}
+        probed: dict[str, bool] = {}
+        todo, known = [self], {self}
+        for one in todo:
+            for module, what in one.asked.items():
+                asked.setdefault(module, Asked()).add(what)
+            broken |= one.broken
+            probed |= one.probed
+            new = [part for part in one._parts if part not in known]  # noqa: SLF001 - of the same class
+            known.update(new)
+            todo += new
+        return asked, broken, probed
+
 
 class Definitions(dict[str, _Definition]):
     """What a file defines, by name; what is looked up is noted. Whether a name is there, the interface tells."""
 
-    def __init__(self, found: dict[str, _Definition], asked: Asked) -> None:
+    def __init__(self, found: dict[str, _Definition], module: ModuleInfo) -> None:
         super().__init__(found)
-        self._noted = asked.definitions
+        self._module = module
 
     def __getitem__(self, name: str) -> _Definition:
-        self._noted[name] = None
+        self._module.asked.definitions[name] = None
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """As of a dict."""
-        self._noted[name] = None
+        self._module.asked.definitions[name] = None
         return super().get(name, default)
 
     def values(self) -> ValuesView[_Definition]:  # type: ignore[override] # a view of the same kind
         """All of them are looked up."""
-        self._noted.update(dict.fromkeys(self))
+        self._module.asked.definitions.update(dict.fromkeys(self))
         return super().values()
 
     def items(self) -> ItemsView[str, _Definition]:  # type: ignore[override] # as above
         """All of them are looked up."""
-        self._noted.update(dict.fromkeys(self))
+        self._module.asked.definitions.update(dict.fromkeys(self))
         return super().items()
 
 
@@ -110,9 +163,10 @@ def dependence_on(parsed: Parsed, content: str | None, asked: Asked, *, places: 
     if asked.whole:
         return Dependence(content)
     outline = outline_of(parsed)
-    definitions = tuple((name, outline.definition(name)) for name in asked.definitions)
-    lines = outline.lines(asked.definitions) if places else None
-    matches, constants = tuple(asked.matches.items()), tuple(asked.constants.items())
+    # Sorted: who asked first depends on what was judged before.
+    definitions = tuple((name, outline.definition(name)) for name in sorted(asked.definitions))
+    lines = outline.lines(sorted(asked.definitions)) if places else None
+    matches, constants = tuple(sorted(asked.matches.items())), tuple(sorted(asked.constants.items()))
     return Dependence(content, outline.interface, definitions, matches, constants, lines)
 
 
@@ -197,7 +251,7 @@ class Outline:
         assigns = (node for node in self._tree.body if isinstance(node, ast.Assign))
         return frozenset(t.id for node in assigns for t in node.targets if isinstance(t, ast.Name))
 
-    def lines(self, names: Iterator[str] | dict[str, None]) -> str:
+    def lines(self, names: Iterable[str]) -> str:
         """A digest of where these definitions begin, and all that defines no name."""
         nodes = [node for name in names for node in self._definitions.get(name, ())]
         nodes += [n for n in top_level(self._tree) if not isinstance(n, _DEFINITIONS) and not assigned_names(n)]

@@ -144,6 +144,7 @@ class FileStore:
         self._names: dict[str, frozenset[str]] = {}
         self._lines: dict[str, list[str]] = {}
         self._given: dict[Path, str] = {}
+        self._given_names: set[str] = set()  # and those of the folders above
         self._before: dict[Path, tuple[str | None, Parsed]] = {}
 
     def renewed(self) -> FileStore:
@@ -162,6 +163,7 @@ class FileStore:
     def give(self, path: Path, text: str) -> None:
         """Text that stands for the content of a path (stdin)."""
         self._given[path] = text
+        self._given_names.update(map(str, (path, *path.parents)))
         self._parsed.pop(path, None)
         self._digests[str(path)] = digest(text.encode())
 
@@ -225,7 +227,9 @@ class FileStore:
             return 0
 
     def exists(self, path: str) -> bool:
-        """Is it in the listing of its folder? One listing answers for all that could be there."""
+        """Is it in the listing of its folder, or given? One listing answers for all that could be there."""
+        if path in self._given_names:
+            return True
         folder, _, name = path.rpartition(os.sep)
         if folder not in self._names:
             try:

@@ -17,11 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.source.dependence import Asked, Definitions, outline_of, top_level
-from exportlint.engine.source.parsed import FileStore, Parsed
+from exportlint.engine.source.memo import Memo, remembered
+from exportlint.engine.source.parsed import KEPT_CHARACTERS, FileStore, Parsed
 from exportlint.files import PROJECT_MARKERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 
@@ -62,7 +63,12 @@ class FunctionInfo:
         """The names of those that are given by place."""
         return tuple(argument.arg for argument in (*self.node.args.posonlyargs, *self.node.args.args))
 
-    @cached_property
+    @property
+    def memo(self) -> Memo:
+        """Where what is asked of it is kept."""
+        return self.module.project.memo
+
+    @remembered
     def decorators(self) -> tuple[str, ...]:
         """The dotted origins of what decorates it; "" where that is unknown."""
         nodes = getattr(self.node, "decorator_list", [])
@@ -83,6 +89,11 @@ class ClassInfo:
     node: ast.ClassDef
     module: ModuleInfo
 
+    @property
+    def memo(self) -> Memo:
+        """Where what is asked of it is kept."""
+        return self.module.project.memo
+
     @cached_property
     def methods(self) -> Mapping[str, FunctionInfo]:
         return {
@@ -91,19 +102,19 @@ class ClassInfo:
             if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
         }
 
-    @cached_property
+    @remembered
     def base_names(self) -> tuple[str, ...]:
         """Dotted names of all bases, as far as imports show."""
         nodes = (b.value if isinstance(b, ast.Subscript) else b for b in self.node.bases)
         return tuple(self.module.dotted(n) or ast.unparse(n) for n in nodes)
 
-    @cached_property
+    @remembered
     def bases(self) -> tuple[ClassInfo, ...]:
         """The bases that are classes of the project."""
         found = (self.module.project.find(n) for n in self.base_names)
         return tuple(c for c in found if isinstance(c, ClassInfo) and c is not self)
 
-    @cached_property
+    @remembered
     def lineage(self) -> tuple[ClassInfo, ...]:
         """The class and its project bases in the order of lookup: a base that several share comes after them."""
         return tuple(reversed(dict.fromkeys(reversed([*self.descent(frozenset())]))))
@@ -115,14 +126,14 @@ class ClassInfo:
             for base in self.bases:
                 yield from base.descent(below | {self})
 
-    @cached_property
+    @remembered
     def foreign_bases(self) -> tuple[str, ...]:
         """The bases, its own and inherited, that no file of the project defines."""
         names = [(n, c.module.project.find(n)) for c in self.lineage for n in c.base_names]
         known = {n for n, found in names if found}
         return tuple(n for n, _ in names if n not in known)
 
-    @cached_property
+    @remembered
     def is_module(self) -> bool:
         """Does it derive from torch.nn.Module, as far as can be seen? A foreign base plus a forward counts."""
         # The base may come from a library that is not read (`class Net(PreTrainedModel)`): a forward tells it apart.
@@ -183,7 +194,16 @@ class ModuleInfo:
     parts: Parsed
     project: Project
     is_package: bool = False
-    asked: Asked = field(default_factory=Asked)
+
+    @property
+    def memo(self) -> Memo:
+        """Where what is asked of it is kept."""
+        return self.project.memo
+
+    @property
+    def asked(self) -> Asked:
+        """What is asked of the file, for what is worked out now."""
+        return self.project.memo.reading.of(self)
 
     @property
     def parsed(self) -> Parsed:
@@ -200,13 +220,13 @@ class ModuleInfo:
     @cached_property
     def classes(self) -> Mapping[str, ClassInfo]:
         nodes = (n for n in top_level(self.parts.tree) if isinstance(n, ast.ClassDef))
-        return Definitions({n.name: ClassInfo(n.name, n, self) for n in nodes}, self.asked)
+        return Definitions({n.name: ClassInfo(n.name, n, self) for n in nodes}, self)
 
     @cached_property
     def functions(self) -> Mapping[str, FunctionInfo]:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         nodes = (n for n in top_level(self.parts.tree) if isinstance(n, kinds))
-        return Definitions({n.name: FunctionInfo(n.name, n, self) for n in nodes}, self.asked)
+        return Definitions({n.name: FunctionInfo(n.name, n, self) for n in nodes}, self)
 
     def is_constant(self, name: str) -> bool:
         """Is the name bound once in the file, by a plain statement of its top level?"""
@@ -215,9 +235,14 @@ class ModuleInfo:
 
     def matches(self, pattern: str) -> bool:
         """Does a regular expression match anywhere in the text?"""
-        if pattern not in self.asked.matches:
-            self.asked.matches[pattern] = re.search(pattern, self.parts.text) is not None
-        return self.asked.matches[pattern]
+        if pattern not in self._matched:
+            self._matched[pattern] = re.search(pattern, self.parts.text) is not None
+        self.asked.matches[pattern] = answer = self._matched[pattern]
+        return answer
+
+    @cached_property
+    def _matched(self) -> dict[str, bool]:
+        return {}
 
     @cached_property
     def assignments(self) -> Mapping[str, ast.expr]:
@@ -228,7 +253,7 @@ class ModuleInfo:
                 found.update({t.id: n.value for t in n.targets if isinstance(t, ast.Name)})
             elif isinstance(n, ast.AnnAssign) and n.value and isinstance(n.target, ast.Name):
                 found[n.target.id] = n.value
-        return Definitions(found, self.asked)
+        return Definitions(found, self)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
@@ -272,10 +297,13 @@ class ModuleInfo:
             return f"builtins.{name}"
         return None
 
-    @cached_property
+    @property
     def _by_star(self) -> Mapping[str, str]:
         """Name -> dotted name, of what `from m import *` brings: what files of the project define and import."""
-        self.__dict__["_by_star"] = {}  # two files that take all from each other end here
+        empty: dict[str, str] = {}  # where two files take all from each other
+        return self.memo.of(("by star", self), self._brought, empty)
+
+    def _brought(self) -> Mapping[str, str]:
         found: dict[str, str] = {}
         for star in self.stars:
             module = self.project.find(star)
@@ -298,49 +326,48 @@ Symbol = ClassInfo | FunctionInfo | ModuleInfo
 
 
 class Project:
-    """What one file can see: itself, and the files that its imports lead to.
+    """What a file can see: itself, and the files that its imports lead to. Files that see the same share a project.
 
-    read     the files that were opened, or found to be broken
-    probed   other paths that were looked for -> were they there
+    memo   what was worked out about it; its `reading` is what was opened and looked for
     """
 
     def __init__(self, files: FileStore | None = None) -> None:
-        self.read: dict[Path, None] = {}
-        self.probed: dict[str, bool] = {}
+        self.memo = Memo()
         self._files = files or FileStore()
         self._by_path: dict[Path, ModuleInfo | None] = {}
-        self._by_name: dict[tuple[str, Path], ModuleInfo | None] = {}
         self._roots: dict[Path, None] = {}
         self._own: set[str] = set()  # the outermost packages of what was added
         self._given: set[str] = set()  # what was added, which may be on no disk, and the folders above
-        self._found: dict[str, Symbol | None] = {}
+        self.characters = 0  # of all texts that were opened
 
-    def add(self, path: Path, tree: ast.Module | Parsed) -> ModuleInfo:
-        """Register a parsed file that is looked into. `path` is absolute."""
+    def add(self, path: Path, tree: ast.Module | Parsed, homes: Iterable[Path] = ()) -> ModuleInfo:
+        """Register a parsed file that is looked into. `path` is absolute; `homes`: files that are asked for by path."""
         parsed = tree if isinstance(tree, Parsed) else Parsed(tree)
         self._given.update(map(str, (path, *path.parents)))
-        root, name = self._package_of(path)
-        self._own.add(name.partition(".")[0])
-        self._roots.setdefault(root)
-        for folder in self._project_folders(root):
-            self._roots.setdefault(folder)
-        self._found.clear()
-        return self._register(path, name, parsed)
-
-    def module(self, path: Path) -> ModuleInfo:
-        """A file that was added."""
-        module = self._by_path[path]
-        assert module is not None  # noqa: S101 - `add` puts nothing else there
+        root, name = package_of(path, self._exists)
+        folders = (root, *_project_folders(root, self._exists))
+        self._see(name.partition(".")[0], *folders, *(package_of(home, self._exists)[0] for home in homes))
+        known = self._by_path.get(path)
+        module = known if known and known.parts is parsed else self._register(path, name, parsed)
+        self.memo.reading.of(module)
         return module
 
+    def _see(self, own: str, *roots: Path) -> None:
+        """Names are looked up in these folders, too, and those of the package `own` also among installed packages."""
+        before = (len(self._roots), len(self._own))
+        self._roots.update(dict.fromkeys(roots))
+        if any(root.name in _SHARED for root in self._roots):  # else nobody asks
+            self._own.add(own)
+        if (len(self._roots), len(self._own)) != before:
+            self.memo.forget()
+
     def opened(self, path: Path) -> ModuleInfo | None:
-        """A file that something led to; None for one that could not be parsed."""
+        """A file that was added, or that something led to; None for one that could not be parsed."""
         return self._by_path.get(path)
 
     def file(self, path: Path) -> ModuleInfo | None:
         """The file at an absolute path; None where none is there, or none that can be parsed."""
-        self._roots.setdefault(self._package_of(path)[0])  # where its own names are looked up
-        self._found.clear()
+        self._see("", package_of(path, self._exists)[0])  # where its own names are looked up
         return self._load(path.with_suffix(""))
 
     def close(self) -> None:
@@ -354,15 +381,13 @@ class Project:
     def _register(self, path: Path, name: str, parsed: Parsed) -> ModuleInfo:
         module = ModuleInfo(name, path, parsed, self, is_package=path.name == "__init__.py")
         self._by_path[path] = module
-        self.read[path] = None
+        self.characters += len(parsed.text)
         return module
 
     def find(self, dotted: str) -> Symbol | None:
         """The project's class, function or module of that dotted name, followed through re-exports."""
-        if dotted not in self._found:
-            self._found[dotted] = None  # two files that import a name from each other end here
-            self._found[dotted] = self._search(dotted)
-        return self._found[dotted]
+        # Two files that import a name from each other find nothing.
+        return self.memo.of(dotted, lambda: self._search(dotted))
 
     def _search(self, dotted: str) -> Symbol | None:
         parts = dotted.split(".")
@@ -371,7 +396,7 @@ class Project:
         depths = ((self._depth(root, parts), root) for root in self._roots)
         for depth, root in sorted(depths, key=lambda d: -d[0]):
             for cut in range(depth, 0, -1):
-                module = self._module(".".join(parts[:cut]), root)
+                module = self._load(root.joinpath(*parts[:cut]))
                 if module:
                     return self._inside(module, parts[cut:])
         return None
@@ -388,11 +413,8 @@ class Project:
         return len(parts)
 
     def _exists(self, path: str) -> bool:
-        if path in self._given:
-            return True
-        if path not in self.probed:
-            self.probed[path] = self._files.exists(path)
-        return self.probed[path]
+        self.memo.reading.probed[path] = there = path in self._given or self._files.exists(path)
+        return there
 
     def _inside(self, module: ModuleInfo, rest: list[str]) -> Symbol | None:
         """What the rest of a dotted name means in a module: a definition, or where an import leads on."""
@@ -407,42 +429,86 @@ class Project:
         if first in module.imports and module.imports[first] != f"{module.name}.{first}":
             return self.find(".".join((module.imports[first], *more)))
         # Of a file that is there: of one written in C the search would come back here, with a longer name each time.
-        stars = (star for star in module.stars if any(self._module(star, root) for root in self._roots))
+        stems = ((star, star.split(".")) for star in module.stars)
+        stars = (star for star, parts in stems if any(self._load(root.joinpath(*parts)) for root in self._roots))
         hits = (self.find(".".join((star, *rest))) for star in stars)
         return next((h for h in hits if h), None)
 
-    def _module(self, name: str, root: Path) -> ModuleInfo | None:
-        key = (name, root)
-        if key not in self._by_name:
-            self._by_name[key] = self._load(root.joinpath(*name.split(".")))
-        return self._by_name[key]
-
     def _load(self, stem: Path) -> ModuleInfo | None:
+        return self.memo.of(stem, lambda: self._loaded(stem))
+
+    def _loaded(self, stem: Path) -> ModuleInfo | None:
         for path in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+            if not self._exists(str(path)):
+                continue
+            name = package_of(path, self._exists)[1]
             if path not in self._by_path:
-                if not self._exists(str(path)):
-                    continue
                 self._by_path[path] = None
-                self.read[path] = None
                 if parsed := self._files.parsed(path):
-                    self._register(path, self._package_of(path)[1], parsed)
-            return self._by_path[path]
+                    self._register(path, name, parsed)
+            module = self._by_path[path]
+            if module is None:
+                self.memo.reading.broken[path] = None
+            else:
+                self.memo.reading.of(module)
+            return module
         return None
 
-    def _package_of(self, path: Path) -> tuple[Path, str]:
-        """The folder that has to be on sys.path, and the dotted name of the file seen from there."""
-        parts = [] if path.name == "__init__.py" else [path.stem]
-        folder = path.parent
-        while folder.name.isidentifier() and self._exists(str(folder / "__init__.py")):
-            parts.append(folder.name)
-            folder = folder.parent
-        return folder, ".".join(reversed(parts))
 
-    def _project_folders(self, root: Path) -> Iterator[Path]:
-        """The folder of the project that `root` is part of, and its `src`; nothing outside of projects."""
-        for folder in () if root.name in _SHARED else (root, *root.parents):
-            if any(self._exists(str(folder / name)) for name in PROJECT_MARKERS):
-                yield folder
-                if self._exists(str(folder / "src")):
-                    yield folder / "src"
-                return
+class ProjectIndex:
+    """The projects of one run. What was worked out about a file for one that imports it is there for the next.
+
+    files   where they are read
+    homes   files that targets of the configuration name
+    """
+
+    def __init__(self, files: FileStore, homes: Iterable[Path] = ()) -> None:
+        self.files = files
+        self._homes = tuple(homes)
+        self._projects: dict[tuple[Path | str, ...], Project] = {}
+
+    def add(self, path: Path) -> ModuleInfo | None:
+        """A file that is judged now, by its absolute path: its project's `memo.reading` is what is read for it.
+
+        None where it cannot be parsed.
+        """
+        if sum(project.characters for project in self._projects.values()) > KEPT_CHARACTERS:
+            self.close()
+        project = self._project_of(path)
+        project.memo.begin()
+        known = project.opened(path)
+        parsed = known.parts if known else self.files.parsed(path)
+        return project.add(path, parsed, self._homes) if parsed else None
+
+    def _project_of(self, path: Path) -> Project:
+        """Of all files that see the same folders; among installed packages, of one package."""
+        root, name = package_of(path, self.files.exists)
+        seen = (root, *_project_folders(root, self.files.exists))
+        own = (name.partition(".")[0],) if any(folder.name in _SHARED for folder in seen) else ()
+        return self._projects.setdefault((*seen, *own), Project(self.files))
+
+    def close(self) -> None:
+        """Forget all of it, so that memory is freed at once."""
+        for project in self._projects.values():
+            project.close()
+        self._projects.clear()
+
+
+def package_of(path: Path, exists: Callable[[str], bool]) -> tuple[Path, str]:
+    """The folder that has to be on sys.path, and the dotted name of the file seen from there."""
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while folder.name.isidentifier() and exists(str(folder / "__init__.py")):
+        parts.append(folder.name)
+        folder = folder.parent
+    return folder, ".".join(reversed(parts))
+
+
+def _project_folders(root: Path, exists: Callable[[str], bool]) -> Iterator[Path]:
+    """The folder of the project that `root` is part of, and its `src`; nothing outside of projects."""
+    for folder in () if root.name in _SHARED else (root, *root.parents):
+        if any(exists(str(folder / name)) for name in PROJECT_MARKERS):
+            yield folder
+            if exists(str(folder / "src")):
+                yield folder / "src"
+            return
