@@ -136,7 +136,8 @@ class Suspicion:
     measured truth would give. `links` are the pages of the rule, which the static pass adds. `rewrites` are those of
     the rule's repair, the best one first. `in_python`: torch.compile has left the graph before it comes there, so that
     what it does with such code is not to be told. `caught_at`: the line of the handler that catches a refusal of it, in
-    non-strict mode; 0: there is none. `exported` says it where an export is judged, `compiled` where torch.compile is.
+    non-strict mode; 0: there is none. `unmade`: the rewrites wait until it is known whether this judgement is the
+    one that speaks of the place. `exported` says it where an export is judged, `compiled` where torch.compile is.
     """
 
     path: str
@@ -150,3 +151,4 @@ class Suspicion:
     rewrites: tuple[SuspectedRewrite, ...] = ()
     in_python: bool = False
     caught_at: int = 0
+    unmade: bool = False

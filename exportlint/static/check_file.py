@@ -57,12 +57,14 @@ def check_file(
     *,
     wanted: Wanted = Wanted.ALL,
     mended_at: Mapping[str, frozenset[int]] | None = None,
+    mended_elsewhere: Mapping[str, frozenset[int]] | None = None,
 ) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
 
     `index` holds what is known of the project from files that were judged before; `targets` are those that the
     configuration names; `wanted`: which rewrites are made; `mended_at`: of some files, by absolute path, the lines of
-    which alone they are.
+    which alone they are; `mended_elsewhere`: of other files, the lines of which they are made at all, since of all
+    files that run a function only one is asked for them (`merging`).
     """
     path, files = file.absolute, index.files
     try:
@@ -79,7 +81,9 @@ def check_file(
     if module is None:
         return _judgement_without_rules(path, files)
     with room_for_deep_trees():
-        return _FileJudge(module, files, rules, asked, targets, wanted, mended_at or {}).judged()
+        return _FileJudge(
+            module, files, rules, asked, targets, wanted, mended_at or {}, mended_elsewhere or {}
+        ).judged()
 
 
 @contextmanager
@@ -111,6 +115,7 @@ class _FileJudge:
     targets: Sequence[DeclaredTarget]
     wanted: Wanted
     mended_at: Mapping[str, frozenset[int]]
+    mended_elsewhere: Mapping[str, frozenset[int]]
     suspicions: list[Suspicion] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -180,15 +185,20 @@ class _FileJudge:
                 else:
                     for one, node in found:
                         rewrites = self._rewrites(rule, piece, one, node)
-                        self.suspicions.append(replace(one, links=links_of(rule.name), rewrites=rewrites))
+                        unmade, links = rewrites is None, links_of(rule.name)
+                        self.suspicions.append(replace(one, links=links, rewrites=rewrites or (), unmade=unmade))
 
     def _rewrites(
         self, rule: RuleInfo, piece: CodePiece, found: Suspicion, node: cst.CSTNode
-    ) -> tuple[SuspectedRewrite, ...]:
-        lines = self.mended_at.get(str(piece.module.path))
+    ) -> tuple[SuspectedRewrite, ...] | None:
+        """None: they are made when somebody asks for them."""
+        path = str(piece.module.path)
+        lines = self.mended_at.get(path)
         is_left = lines is not None and lines.isdisjoint(range(found.place.line, found.place.end_line + 1))
-        if self.wanted is Wanted.NONE or (is_left and found.case not in rule.compiled_wrong):
+        if self.wanted is Wanted.NONE or not rule.cls.mended_by or (is_left and found.case not in rule.compiled_wrong):
             return ()
+        if piece.module is not self.module and found.place.line not in self.mended_elsewhere.get(path, ()):
+            return None
         made = _made(rule, piece, node)
         try:
             if self.wanted is Wanted.ALL:

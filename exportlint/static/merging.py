@@ -75,13 +75,29 @@ class MergedSuspicions:
                 key = (suspicion.path, *astuple(suspicion.place), suspicion.rule)
                 self._at[key].setdefault(judgement.path, []).append((capped, suspicion))
 
-    def findings(self) -> Iterator[Finding]:
-        seen: Counter[tuple[str, str, str]] = Counter()
+    def unmade(self) -> dict[str, dict[str, frozenset[int]]]:
+        """Judged files that speak of places in other files without having made the rewrites -> all of these places, as
+        the lines of each of the other files."""
+        places: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        waiting: set[str] = set()
+        for key, chosen_file in self._chosen():
+            if chosen_file != key[0]:
+                places[chosen_file][key[0]].add(key[1])
+                if any(suspicion.unmade for _, suspicion in self._at[key][chosen_file]):
+                    waiting.add(chosen_file)
+        return {file: {path: frozenset(lines) for path, lines in places[file].items()} for file in waiting}
+
+    def _chosen(self) -> Iterator[tuple[_Key, str]]:
+        """The file whose judgement speaks of each place: where it is worst, and there the one that it stands in."""
         for key in sorted(self._at):
             by_file = self._at[key]
-            chosen_file = min(by_file, key=lambda path: (_rank(by_file[path]), path != key[0], path))
+            yield key, min(by_file, key=lambda path: (_rank(by_file[path]), path != key[0], path))
+
+    def findings(self) -> Iterator[Finding]:
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for key, chosen_file in self._chosen():
             by_case: dict[str, _Judged] = {}
-            for severity, suspicion in by_file[chosen_file]:
+            for severity, suspicion in self._at[key][chosen_file]:
                 by_case.setdefault(suspicion.case, (severity, suspicion))
             yield from (self._finding(severity, suspicion, seen) for severity, suspicion in by_case.values())
 

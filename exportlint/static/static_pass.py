@@ -6,13 +6,15 @@ several files report about the functions they share is merged (`merging`), in an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.entry.declared_target import files_named_by
 from exportlint.engine.source.parsed import FileStore
+from exportlint.files import SourceFile
 from exportlint.finding import Finding, Problem, Wanted
 from exportlint.static.judgement import JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
@@ -21,11 +23,10 @@ from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
-    from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
     from exportlint.static.judgement import Judgement
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 # Another process has to import the parser and the rules first, which takes as long as judging so many bytes.
 BYTES_WORTH_A_PROCESS = 200_000
 OnJudged = Callable[[int, int], None]
+LinesByFile = Mapping[str, frozenset[int]]
+Judge = Callable[[Mapping[SourceFile, LinesByFile]], "Iterator[tuple[SourceFile, Judgement]]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,41 +114,106 @@ class StaticPass:
         """Judge the files as they are now, in the way of the function `check`."""
         self._known = self._known.renewed()
         shown = {str(file.absolute): file.shown for file in files}
-        judgements = self._judged(files, on_judged or _nobody)
-        merged = MergedSuspicions(shown, self._measured, self._known)
-        for judgement in judgements:
-            merged.add(judgement)
+        for file in files:  # also where another one imports it
+            if file.text is not None:
+                self._known.give(file.absolute, file.text)
+        judgements, merged = self._judged(files, shown, on_judged or _nobody)
         findings = sorted(merged.findings(), key=lambda f: f.sort_key)
         return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
 
-    def _judged(self, files: Sequence[SourceFile], on_judged: OnJudged) -> list[Judgement]:
-        """One for each file, in the order of their paths."""
-        known, options = self._known, self._options
-        asked = frozenset(str(file.absolute) for file in files)
-        for file in files:  # also where another one imports it
-            if file.text is not None:
-                known.give(file.absolute, file.text)
+    def _judged(
+        self, files: Sequence[SourceFile], shown: dict[str, str], on_judged: OnJudged
+    ) -> tuple[list[Judgement], MergedSuspicions]:
+        """One for each file, in the order of their paths, and what they say together."""
+        known, options, asked = self._known, self._options, frozenset(shown)
         given = set(map(str, known.given))
         # What is remembered has the rewrites of all that a file holds.
         folder = None if options.mended_at else options.cache
-        with JudgementCache(folder, self._rules, options.targets, wanted=options.rewrites) as memory:
+        with (
+            JudgementCache(folder, self._rules, options.targets, wanted=options.rewrites) as memory,
+            _Judges(known, asked, self._rules, options) as judges,
+        ):
             found = {file: self._recalled(file, asked) or memory.recall(file, known, asked) for file in files}
-            missing = [file for file, judgement in found.items() if judgement is None]
+            missing: dict[SourceFile, LinesByFile] = {file: {} for file, judged in found.items() if judged is None}
             done = len(files) - len(missing)
-            for file, judgement in _judged(missing, known, asked, self._rules, options) if missing else ():
-                found[file] = judgement
-                if given.isdisjoint(judgement.read):  # else it holds for this run alone
-                    memory.keep(file, judgement)
-                done += 1
-                on_judged(done, len(files))
-        judgements = sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
+            for is_last in (False, False, True):
+                for file, judgement in judges.judged(missing):
+                    found[file] = judgement
+                    if given.isdisjoint(judgement.read):  # else it holds for this run alone
+                        memory.keep(file, judgement)
+                    if done < len(files):
+                        done += 1
+                        on_judged(done, len(files))
+                judgements = sorted((one for one in found.values() if one is not None), key=lambda one: one.path)
+                merged = MergedSuspicions(shown, self._measured, known)
+                for judgement in judgements:
+                    merged.add(judgement)
+                # Rewrites for functions of other files are made a second time round, when it is known which of the
+                # files that run a function speaks of it: a library's models run the same ones hundreds of times. A
+                # third time only where a judgement failed, so that another file speaks.
+                unmade = merged.unmade()
+                missing = {file: unmade[path] for file in files if (path := str(file.absolute)) in unmade}
+                if is_last or not missing:
+                    break
         self._judgements |= {one.path: one for one in judgements if not one.failed}
-        return judgements
+        return judgements, merged
 
     def _recalled(self, file: SourceFile, asked: frozenset[str]) -> Judgement | None:
         """The judgement of an earlier check of this process, if it still holds."""
         judgement = self._judgements.get(str(file.absolute))
         return judgement if judgement and judgement.holds(self._known, asked) else None
+
+
+class _Judges:
+    """Who judges files: this process, or others where there is enough to do. They stay until the end of a check, with
+    what they have learnt of the project."""
+
+    def __init__(
+        self, known: FileStore, asked: frozenset[str], rules: Sequence[RuleInfo], options: StaticOptions
+    ) -> None:
+        self._known = known
+        self._asked = asked
+        self._rules = rules
+        self._options = options
+        self._judge: Judge | None = None
+        self._leaving = ExitStack()
+
+    def __enter__(self) -> _Judges:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._leaving.close()
+
+    def judged(self, files: Mapping[SourceFile, LinesByFile]) -> Iterator[tuple[SourceFile, Judgement]]:
+        """Each file with its judgement; `files` with the lines of other files for which rewrites are made."""
+        if files:
+            self._judge = self._judge or self._here_or_elsewhere(files)
+            yield from self._judge(files)
+
+    def _here_or_elsewhere(self, files: Iterable[SourceFile]) -> Judge:
+        options, rules, asked = self._options, self._rules, self._asked
+        wanted, mended_at, targets = options.rewrites, options.mended_at, options.targets
+        sizes = [self._known.size(file.path) for file in files]
+        jobs = min(options.jobs, len(sizes), 1 + sum(sizes) // BYTES_WORTH_A_PROCESS)
+        if jobs > 1:
+            from exportlint.static.worker_pool import WorkerPool  # noqa: PLC0415 (a small run needs none of it)
+
+            pool = WorkerPool(asked, rules, targets, jobs, wanted=wanted, mended_at=mended_at, given=self._known.given)
+            return self._leaving.enter_context(pool).judged
+        from exportlint.engine.source.symbols import ProjectIndex  # noqa: PLC0415 (as below)
+        from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
+
+        index = ProjectIndex(self._known, files_named_by(targets))
+        self._leaving.callback(index.close)
+
+        def here(files: Mapping[SourceFile, LinesByFile]) -> Iterator[tuple[SourceFile, Judgement]]:
+            for file, lines in files.items():
+                one = check_file(
+                    file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at, mended_elsewhere=lines
+                )
+                yield file, one
+
+        return here
 
 
 def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> CaseJudge:
@@ -161,37 +229,6 @@ def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> Cas
 
 def _nobody(_done: int, _of: int) -> None:
     pass
-
-
-def _judged(
-    files: Sequence[SourceFile],
-    known: FileStore,
-    asked: frozenset[str],
-    rules: Sequence[RuleInfo],
-    options: StaticOptions,
-) -> Iterator[tuple[SourceFile, Judgement]]:
-    jobs = min(options.jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
-    wanted, mended_at, targets = options.rewrites, options.mended_at, options.targets
-    if jobs > 1:
-        from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
-
-        yield from judged_by_pool(
-            files, asked, rules, targets, jobs, wanted=wanted, mended_at=mended_at, given=known.given
-        )
-        return
-    from exportlint.engine.source.symbols import ProjectIndex  # noqa: PLC0415 (as below)
-    from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
-
-    index = ProjectIndex(known, files_named_by(targets))
-    try:
-        for file in files:
-            yield file, check_file(file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at)
-    finally:
-        index.close()
-
-
-def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:
-    return sum(known.size(file.path) for file in files)
 
 
 def _problems(shown: dict[str, str], judgements: Iterable[Judgement]) -> Iterator[Problem]:

@@ -37,45 +37,59 @@ _START = (
 _TRIES = 2
 
 
-def judged_by_pool(
-    files: Sequence[SourceFile],
-    asked: frozenset[str],
-    rules: Sequence[RuleInfo],
-    targets: Sequence[DeclaredTarget],
-    jobs: int,
-    *,
-    wanted: Wanted,
-    mended_at: Mapping[str, frozenset[int]],
-    given: Mapping[Path, str],
-) -> Iterator[tuple[SourceFile, Judgement]]:
-    """The judgement of each file, in the order in which they are ready. `given`: texts that stand for what lies in
-    files, which others may import."""
-    crew = _Pool((asked, [rule.name for rule in rules], targets, wanted, mended_at, given))
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        futures = {pool.submit(crew.check_file, file): file for file in files}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        crew.stop()
+class WorkerPool:
+    """A process for each of `jobs` threads that ask for judgements; they end with the `with` block.
 
+    asked   the absolute paths that findings are wanted for
+    given   texts that stand for what lies in files, which others may import
+    wanted, mended_at   as of `check_file`
+    """
 
-class _Pool:
-    """A process for each thread that asks for judgements."""
-
-    def __init__(self, task: object) -> None:
-        self._task = task
+    def __init__(
+        self,
+        asked: frozenset[str],
+        rules: Sequence[RuleInfo],
+        targets: Sequence[DeclaredTarget],
+        jobs: int,
+        *,
+        wanted: Wanted,
+        mended_at: Mapping[str, frozenset[int]],
+        given: Mapping[Path, str],
+    ) -> None:
+        self._task = (asked, [rule.name for rule in rules], targets, wanted, mended_at, given)
+        self._threads = ThreadPoolExecutor(jobs)
         self._mine = threading.local()
         self._all: list[subprocess.Popen[bytes]] = []
 
-    def check_file(self, file: SourceFile) -> Judgement:
+    def __enter__(self) -> WorkerPool:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process in self._all:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    with suppress(OSError):
+                        pipe.close()
+
+    def judged(
+        self, files: Mapping[SourceFile, Mapping[str, frozenset[int]]]
+    ) -> Iterator[tuple[SourceFile, Judgement]]:
+        """The judgement of each file, in the order in which they are ready. `files`: each with the lines of other files
+        for which it makes rewrites."""
+        waiting = {self._threads.submit(self._check_file, file, lines): file for file, lines in files.items()}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+
+    def _check_file(self, file: SourceFile, elsewhere: Mapping[str, frozenset[int]]) -> Judgement:
         """A process may be killed for what others did to it, so the file gets a second one."""
         code: int | None = None
         for _ in range(_TRIES):
             process = getattr(self._mine, "process", None) or self._start()
             try:
-                _send(process, file)
+                _send(process, (file, elsewhere))
                 answer = _receive(process)
             except (EOFError, OSError, pickle.UnpicklingError):
                 self._mine.process = None
@@ -85,15 +99,6 @@ class _Pool:
         ending = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         message = f"judging this file ended the process ({ending}); please report it with the file"
         return Judgement(str(file.absolute), failed=(message,))
-
-    def stop(self) -> None:
-        for process in self._all:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    with suppress(OSError):
-                        pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", _START]
@@ -141,9 +146,11 @@ def serve() -> None:
     index = ProjectIndex(files, files_named_by(targets))
     while True:
         try:
-            file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
+            file, elsewhere = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        judgement = check_file(file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at)
+        judgement = check_file(
+            file, index, rules, asked, targets, wanted=wanted, mended_at=mended_at, mended_elsewhere=elsewhere
+        )
         pickle.dump(judgement, out)
         out.flush()

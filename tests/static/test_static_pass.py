@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from processes import EXPORTLINT
 
-from exportlint.files import collect
+from exportlint.engine.source.parsed import FileStore
+from exportlint.engine.source.symbols import ProjectIndex
+from exportlint.files import SourceFile, collect
 from exportlint.finding import Wanted
 from exportlint.registry import all_rules
 from exportlint.static import static_pass
+from exportlint.static.check_file import check_file
 from exportlint.static.static_pass import StaticOptions, StaticReport, check
 
 if TYPE_CHECKING:
@@ -130,6 +133,31 @@ def test_the_number_of_processes_decides_nothing(project: Path, monkeypatch: pyt
     one = checked("pkg", jobs=1)
     assert [problem.path for problem in one.problems] == ["pkg/broken.py", "pkg/deep.py"]
     assert checked("pkg", jobs=3) == one
+
+
+def test_rewrites_for_a_function_are_made_for_the_file_that_speaks_of_it(project: Path) -> None:
+    """Of three models that run it the first one in the order of paths does."""
+    for number in (2, 3):
+        (project / f"pkg/model{number}.py").write_text(MODEL.replace("Net", f"Net{number}"), "utf-8")
+    index, asked = ProjectIndex(FileStore()), frozenset(str(path) for path in (project / "pkg").iterdir())
+    for name in ("model", "model2", "model3"):
+        judged_alone = check_file(SourceFile(project / f"pkg/{name}.py", name), index, RULES, asked)
+        assert [(one.unmade, one.rewrites) for one in judged_alone.suspicions] == [(True, ())]
+    all_of_it, one_model = checked("pkg"), checked("pkg/helper.py", "pkg/model.py")
+    assert all_of_it.findings[0].fix is not None
+    assert all_of_it.findings[0].fix.edits
+    assert all_of_it.findings[0] == one_model.findings[0]
+
+
+def test_another_file_speaks_of_a_function_when_the_first_one_is_edited(project: Path) -> None:
+    cache = project / "cache"
+    (project / "pkg/model2.py").write_text(MODEL.replace("Net", "Net2"), "utf-8")
+    before = checked("pkg", cache=cache)
+    (project / "pkg/model.py").write_text(MODEL.replace("pick(extra.norm(x))", "x"), "utf-8")
+    after = checked("pkg", cache=cache)
+    assert [one.fix for one in after.findings] == [one.fix for one in before.findings]
+    assert after == checked("pkg") == checked("pkg", cache=cache)
+    assert judged(cache) == 0
 
 
 @pytest.fixture
