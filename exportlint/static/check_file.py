@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _MOST_CALLS_DEEP = 5000
 # A file that mentions none of these defines no module, exports nothing and is not looked into.
 _RELEVANT = re.compile(r"\btorch\b|\bforward\b")
+# A regular expression that stands for itself: letters, and escaped marks.
+_LITERAL = re.compile(r"(?:\\[^\w\s]|[\w\s'\"=,:;<>/@%&!~`#-])*")
 _PLEASE_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
 
 
@@ -176,8 +178,8 @@ class _FileJudge:
         """Parsed with libcst only when some rule's words occur."""
         text = piece.text_of_piece
         for rule in rules:
-            words = rule.cls.words
-            if words is None or any(one.search(text) for one in _alternatives(words)):
+            plain, patterns = _words_of(rule.cls.words)
+            if any(word in text for word in plain) or any(pattern.search(text) for pattern in patterns):
                 try:
                     found = _reported(rule, piece)
                 except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
@@ -248,23 +250,38 @@ def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:
 
 
 @cache
-def _alternatives(words: str) -> tuple[re.Pattern[str], ...]:
-    """Those of a regular expression. One that begins with plain text is found many times faster when it is searched for
-    by itself, and rules have many.
+def _words_of(words: str | None) -> tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]:
+    """The alternatives of a rule's regular expression: plain texts, and patterns. Each is found many times faster when
+    it is searched for by itself, and rules have many.
 
-    >>> [one.pattern for one in _alternatives(r"jit\\.(trace|load)|\\||from torch")]
-    ['jit\\\\.(trace|load)', '\\\\|', 'from torch']
+    >>> _words_of(r"jit\\.(trace|load)|item\\(|\\||from torch")
+    (('item(', '|', 'from torch'), (re.compile('jit\\\\.(trace|load)'),))
     """
-    found, depth, after = [""], 0, ""
-    for letter in words:
+    if words is None:
+        return ("",), ()
+    if words.startswith("(?"):  # flags, which hold for all of it
+        return (), (re.compile(words),)
+    plain, patterns = [], []
+    for one in _alternatives(words):
+        if _LITERAL.fullmatch(one):
+            plain.append(re.sub(r"\\(.)", r"\1", one))
+        else:
+            patterns.append(re.compile(one))
+    return tuple(plain), tuple(patterns)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    found, depth, after = "", 0, ""
+    for letter in pattern:
         is_plain = after != "\\"
         depth += ((letter in "([") - (letter in ")]")) if is_plain else 0
         if letter == "|" and is_plain and not depth:
-            found.append("")
+            yield found
+            found = ""
         else:
-            found[-1] += letter
+            found += letter
         after = letter if is_plain else ""
-    return tuple(map(re.compile, found))
+    yield found
 
 
 @cache

@@ -12,7 +12,6 @@ that moved count only for a judgement that says something about the file, as a p
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -152,7 +151,7 @@ class Dependence:
         return (
             outline.interface == self.interface
             and all(outline.definition(name) == digest for name, digest in self.definitions)
-            and all(bool(re.search(pattern, now.text)) is found for pattern, found in self.matches)
+            and all(now.matches(pattern) is found for pattern, found in self.matches)
             and all(outline.is_constant(name) is once for name, once in self.constants)
             and (self.lines is None or outline.lines(name for name, _ in self.definitions) == self.lines)
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,6 +52,7 @@ class Parsed:
     syntax: dict[ast.AST, object] = field(default_factory=dict)
     _kept: dict[tuple[object, ast.AST], Any] = field(default_factory=dict)
     _by_type: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = field(default_factory=dict)
+    _matches: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -80,6 +82,12 @@ class Parsed:
     def mentions(self, words: Iterable[str]) -> bool:
         """Does one of the words occur? Most trees need no walk to show that they call nothing of a kind."""
         return not self.text or any(word in self.text for word in words)
+
+    def matches(self, pattern: str) -> bool:
+        """Does a regular expression match anywhere in the text? Searched for once."""
+        if pattern not in self._matches:
+            self._matches[pattern] = re.search(pattern, self.text) is not None
+        return self._matches[pattern]
 
     def forget(self) -> None:
         """What was made of the tree is made again when somebody asks."""

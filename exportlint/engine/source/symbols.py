@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -235,14 +234,8 @@ class ModuleInfo:
 
     def matches(self, pattern: str) -> bool:
         """Does a regular expression match anywhere in the text?"""
-        if pattern not in self._matched:
-            self._matched[pattern] = re.search(pattern, self.parts.text) is not None
-        self.asked.matches[pattern] = answer = self._matched[pattern]
+        self.asked.matches[pattern] = answer = self.parts.matches(pattern)
         return answer
-
-    @cached_property
-    def _matched(self) -> dict[str, bool]:
-        return {}
 
     @cached_property
     def assignments(self) -> Mapping[str, ast.expr]:
