@@ -139,20 +139,20 @@ class _FileJudge:
                 self.left_out.append(str(path))
         self.module.parts.forget()
         asked, broken, probed = self.module.project.memo.reading.whole()
-        read = {str(module.path): self._dependence(module, what) for module, what in asked.items()}
+        read = {path: self._dependence(path, what) for path, what in asked.items()}
         return Judgement(
             str(self.path),
             tuple(self.suspicions),
             failed=tuple(self.failed),
-            read=read | {str(path): Dependence(self.files.digest(str(path))) for path in broken},
+            read=read | {path: Dependence(self.files.digest(path)) for path in broken},
             probed=probed,
             left_out=tuple(self.left_out),
         )
 
-    def _dependence(self, module: ModuleInfo, asked: Asked) -> Dependence:
+    def _dependence(self, path: str, asked: Asked) -> Dependence:
         """What the judgement rests on in a file that was opened: all of the one that is judged."""
-        content = self.files.digest(str(module.path))
-        if module is self.module:
+        content, module = self.files.digest(path), self.module.project.opened(Path(path))
+        if module is None or module is self.module:
             return Dependence(content)
         return dependence_on(module.parts, content, asked, places=self._names_place_in(module.path))
 

@@ -94,8 +94,8 @@ def test_a_file_rests_on_what_was_read_for_an_answer_that_was_there_already(file
         scaled = module.project.find("pkg.layers.Scaled")
         assert isinstance(scaled, ClassInfo)
         assert "limit" in Engine(module.project).attributes(scaled)
-        asked = {one.path: what for one, what in module.project.memo.reading.whole()[0].items()}
-        assert {"Scaled", "LIMIT"} <= asked[files[1].absolute].definitions.keys(), file.shown
+        asked = module.project.memo.reading.whole()[0][str(files[1].absolute)]
+        assert {"Scaled", "LIMIT"} <= asked.definitions.keys(), file.shown
 
 
 def test_who_is_given_an_answer_has_read_what_was_read_for_it() -> None:

@@ -20,10 +20,8 @@ from exportlint.engine.source.parsed import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, ValuesView
-    from pathlib import Path
 
     from exportlint.engine.source.parsed import Parsed
-    from exportlint.engine.source.symbols import ModuleInfo
 
 _Definition = TypeVar("_Definition")
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -55,39 +53,39 @@ class Asked:
 class Reading:
     """What was read while something was worked out: files that were opened, and paths that were looked for.
 
-    asked    files -> what was asked of them
-    broken   files that were found and could not be parsed
+    asked    paths of files -> what was asked of them
+    broken   paths of files that were found and could not be parsed
     probed   paths that were looked for -> were they there
     """
 
     __slots__ = ("_parts", "asked", "broken", "probed")
 
     def __init__(self) -> None:
-        self.asked: dict[ModuleInfo, Asked] = {}
-        self.broken: dict[Path, None] = {}
+        self.asked: dict[str, Asked] = {}
+        self.broken: dict[str, None] = {}
         self.probed: dict[str, bool] = {}
         self._parts: dict[Reading, None] = {}
 
-    def of(self, module: ModuleInfo) -> Asked:
+    def of(self, path: str) -> Asked:
         """What was asked of a file, to add to it."""
-        found = self.asked.get(module)
+        found = self.asked.get(path)
         if found is None:
-            found = self.asked[module] = Asked()
+            found = self.asked[path] = Asked()
         return found
 
     def rests_on(self, other: Reading) -> None:
         """What was read for something else counts as read."""
         self._parts[other] = None
 
-    def whole(self) -> tuple[dict[ModuleInfo, Asked], dict[Path, None], dict[str, bool]]:
+    def whole(self) -> tuple[dict[str, Asked], dict[str, None], dict[str, bool]]:
         """All of `asked`, `broken` and `probed`, with what it rests on."""
-        asked: dict[ModuleInfo, Asked] = {}
-        broken: dict[Path, None] = {}
+        asked: dict[str, Asked] = {}
+        broken: dict[str, None] = {}
         probed: dict[str, bool] = {}
         todo, known = [self], {self}
         for one in todo:
-            for module, what in one.asked.items():
-                asked.setdefault(module, Asked()).add(what)
+            for path, what in one.asked.items():
+                asked.setdefault(path, Asked()).add(what)
             broken |= one.broken
             probed |= one.probed
             new = [part for part in one._parts if part not in known]  # noqa: SLF001 - of the same class
@@ -97,29 +95,30 @@ class Reading:
 
 
 class Definitions(dict[str, _Definition]):
-    """What a file defines, by name; what is looked up is noted. Whether a name is there, the interface tells."""
+    """What a file defines, by name; what is looked up is noted in `asked()`. Whether a name is there, the interface
+    tells."""
 
-    def __init__(self, found: dict[str, _Definition], module: ModuleInfo) -> None:
+    def __init__(self, found: dict[str, _Definition], asked: Callable[[], Asked]) -> None:
         super().__init__(found)
-        self._module = module
+        self._asked = asked
 
     def __getitem__(self, name: str) -> _Definition:
-        self._module.asked.definitions[name] = None
+        self._asked().definitions[name] = None
         return super().__getitem__(name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """As of a dict."""
-        self._module.asked.definitions[name] = None
+        self._asked().definitions[name] = None
         return super().get(name, default)
 
     def values(self) -> ValuesView[_Definition]:  # type: ignore[override] # a view of the same kind
         """All of them are looked up."""
-        self._module.asked.definitions.update(dict.fromkeys(self))
+        self._asked().definitions.update(dict.fromkeys(self))
         return super().values()
 
     def items(self) -> ItemsView[str, _Definition]:  # type: ignore[override] # as above
         """All of them are looked up."""
-        self._module.asked.definitions.update(dict.fromkeys(self))
+        self._asked().definitions.update(dict.fromkeys(self))
         return super().items()
 
 

@@ -199,16 +199,20 @@ class ModuleInfo:
         """Where what is asked of it is kept."""
         return self.project.memo
 
-    @property
-    def asked(self) -> Asked:
-        """What is asked of the file, for what is worked out now."""
-        return self.project.memo.reading.of(self)
+    @cached_property
+    def key(self) -> str:
+        """Its path, as what is read is noted."""
+        return str(self.path)
+
+    def ask(self) -> Asked:
+        """What is asked of the file for what is worked out now, to add to it."""
+        return self.project.memo.reading.of(self.key)
 
     @property
     def parsed(self) -> Parsed:
         """The whole file. Who looks at a part of a definition that was looked up takes `parts`, and who searches the
         text `matches`: a judgement that saw all of a file is made again whenever anything in it changes."""
-        self.asked.whole = True
+        self.ask().whole = True
         return self.parts
 
     @property
@@ -219,22 +223,22 @@ class ModuleInfo:
     @cached_property
     def classes(self) -> Mapping[str, ClassInfo]:
         nodes = (n for n in top_level(self.parts.tree) if isinstance(n, ast.ClassDef))
-        return Definitions({n.name: ClassInfo(n.name, n, self) for n in nodes}, self)
+        return Definitions({n.name: ClassInfo(n.name, n, self) for n in nodes}, self.ask)
 
     @cached_property
     def functions(self) -> Mapping[str, FunctionInfo]:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         nodes = (n for n in top_level(self.parts.tree) if isinstance(n, kinds))
-        return Definitions({n.name: FunctionInfo(n.name, n, self) for n in nodes}, self)
+        return Definitions({n.name: FunctionInfo(n.name, n, self) for n in nodes}, self.ask)
 
     def is_constant(self, name: str) -> bool:
         """Is the name bound once in the file, by a plain statement of its top level?"""
-        self.asked.constants[name] = answer = outline_of(self.parts).is_constant(name)
+        self.ask().constants[name] = answer = outline_of(self.parts).is_constant(name)
         return answer
 
     def matches(self, pattern: str) -> bool:
         """Does a regular expression match anywhere in the text?"""
-        self.asked.matches[pattern] = answer = self.parts.matches(pattern)
+        self.ask().matches[pattern] = answer = self.parts.matches(pattern)
         return answer
 
     @cached_property
@@ -246,7 +250,7 @@ class ModuleInfo:
                 found.update({t.id: n.value for t in n.targets if isinstance(t, ast.Name)})
             elif isinstance(n, ast.AnnAssign) and n.value and isinstance(n.target, ast.Name):
                 found[n.target.id] = n.value
-        return Definitions(found, self)
+        return Definitions(found, self.ask)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
@@ -342,7 +346,7 @@ class Project:
         self._see(name.partition(".")[0], *folders, *(package_of(home, self._exists)[0] for home in homes))
         known = self._by_path.get(path)
         module = known if known and known.parts is parsed else self._register(path, name, parsed)
-        self.memo.reading.of(module)
+        self.memo.reading.of(module.key)
         return module
 
     def _see(self, own: str, *roots: Path) -> None:
@@ -441,9 +445,9 @@ class Project:
                     self._register(path, name, parsed)
             module = self._by_path[path]
             if module is None:
-                self.memo.reading.broken[path] = None
+                self.memo.reading.broken[str(path)] = None
             else:
-                self.memo.reading.of(module)
+                self.memo.reading.of(module.key)
             return module
         return None
 
