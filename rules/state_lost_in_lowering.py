@@ -25,7 +25,7 @@ from exportlint import Case, Instead, Rule, Source, path_on_self, walked, writte
 if TYPE_CHECKING:
     import libcst as cst
 
-    from exportlint import Called, Code
+    from exportlint import Called, Code, Parsed
 
 _IN_OUT = Instead(
     "take the state as an input and return the new one, so that the caller keeps it", shown_in="GoodInAndOut"
@@ -104,9 +104,13 @@ def _words_of(call: Called) -> set[str]:
 
 def _registered(code: Code) -> dict[str, ast.expr]:
     """Buffer -> what it starts with."""
+    bases = code.cls.lineage if code.cls else ()
+    return {name: start for base in bases for name, start in base.module.parts.kept(base.node, _registrations).items()}
+
+
+def _registrations(_file: Parsed, body: ast.AST) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
-    bodies = [base.node for base in code.cls.lineage] if code.cls else []
-    for node in (node for body in bodies for node in walked(body)):
+    for node in walked(body):
         match node:
             case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str(name)), start, *_]):
                 found[name] = start

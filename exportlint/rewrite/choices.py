@@ -78,10 +78,13 @@ class Choices:
 
     def number_of(self, name: str, value: ast.expr) -> ast.expr | None:
         """What a name holds instead of a text of a number, where it is nothing but a key."""
-        text, nodes = _text_of(value), list(walked(self.view.node))
+        text = _text_of(value)
+        if text is None or not self.view.is_data(text[1]):
+            return None
+        nodes = list(walked(self.view.node))
         reads = [one for one in nodes if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)]
         keys = [one.slice for one in nodes if isinstance(one, ast.Subscript) and self._is_mapping(one.value)]
-        if text is None or not self.view.is_data(text[1]) or any(not any(k is r for k in keys) for r in reads):
+        if any(not any(key is read for key in keys) for read in reads):
             return None
         self.texts[name] = (text[0], text[2])
         return self._key(text[1])

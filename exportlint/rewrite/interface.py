@@ -801,6 +801,8 @@ def _makes_module(place: Place, node: ast.expr) -> bool:
 
 def _is_lazy(site: Site) -> bool:
     """Is it a layer of torch's that is lazy, or the model of a file that has one?"""
+    if not site.module.parsed.mentions(["Lazy"]):
+        return False
     origins = {name for one in walked(site.module.tree) if isinstance(one, ast.Name | ast.Attribute)
                and _LAZY.fullmatch(name := site.module.dotted(one) or "")}  # fmt: skip
     made = site.module.dotted(site.node.func) if isinstance(site.node, ast.Call) else None

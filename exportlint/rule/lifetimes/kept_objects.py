@@ -11,6 +11,7 @@ from exportlint.rule.lifetimes.attribute_use import use_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rule.code import Code
 
@@ -66,14 +67,23 @@ def is_read_first(code: Code, attribute: str) -> bool:
 
 def _slots(keeper: ClassInfo, name: str) -> Iterator[str]:
     """The attributes that are assigned an object of the class of this name."""
-    for function in methods_of(keeper).values():
-        for node in walked(function):
-            match node:
-                case ast.Assign(
-                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=slot)], value=ast.Call() as made
-                ):
-                    if isinstance(made.func, ast.Name) and made.func.id == name:
-                        yield slot
+    methods = {method.name: (base, method) for base in reversed(keeper.lineage) for method in base.methods.values()}
+    for base, method in methods.values():
+        if isinstance(method.node, ast.FunctionDef):
+            made = base.module.parts.kept(method.node, _made_on_self)
+            yield from (slot for slot, made_by in made if made_by == name)
+
+
+def _made_on_self(_file: Parsed, method: ast.AST) -> tuple[tuple[str, str], ...]:
+    """`self.SLOT = NAME(…)`, as slots and names."""
+    found = []
+    for node in walked(method):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=slot)], value=ast.Call(func=ast.Name(id=name))
+            ):
+                found.append((slot, name))
+    return tuple(found)
 
 
 def _reads_before(function: ast.FunctionDef, slot: str, attribute: str, method: str) -> bool:
