@@ -16,7 +16,7 @@ from exportlint.engine.entry.declared_target import files_named_by
 from exportlint.engine.source.parsed import FileStore
 from exportlint.files import SourceFile
 from exportlint.finding import Finding, Problem, Wanted
-from exportlint.static.judgement import JudgementCache
+from exportlint.static.judgement_cache import MOST_BYTES, JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
 from exportlint.static.severity import CompiledCases, ExportedAndCompiled, LoweredCases, MeasuredCases, judge_between
 from exportlint.trial.protocol.outcomes import NON_STRICT
@@ -52,6 +52,7 @@ class StaticOptions:
     rewrites   which of a finding's rewrites are made
     mended_at  of some files, by absolute path, the lines of which alone rewrites are made
     purpose    what the models are judged for: export, compile or both
+    cache_bytes  how large what is kept between runs may become
     """
 
     torch: str | None = None
@@ -64,6 +65,7 @@ class StaticOptions:
     rewrites: Wanted = Wanted.ALL
     mended_at: Mapping[str, frozenset[int]] = field(default_factory=dict)
     purpose: str = EXPORT
+    cache_bytes: int = MOST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,9 @@ class StaticPass:
         given = set(map(str, known.given))
         # What is remembered has the rewrites of all that a file holds.
         folder = None if options.mended_at else options.cache
+        about = (folder, self._rules, options.targets)
         with (
-            JudgementCache(folder, self._rules, options.targets, wanted=options.rewrites) as memory,
+            JudgementCache(*about, wanted=options.rewrites, most_bytes=options.cache_bytes) as memory,
             _Judges(known, asked, self._rules, options) as judges,
         ):
             found = {file: self._recalled(file, asked) or memory.recall(file, known, asked) for file in files}

@@ -65,6 +65,7 @@ def lint_files(
         rewrites,
         mended_at or {},
         config.purpose,
+        cache_bytes() if cache else 0,
     )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
@@ -99,3 +100,18 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path  # noqa: PLC0415 (only where the variable is not set)
 
     return user_cache_path("exportlint", appauthor=False)
+
+
+def cache_bytes() -> int:
+    """How large that which is kept there may become. As the folder, of the user's machine: its projects share it."""
+    from exportlint.static.judgement_cache import MOST_BYTES  # noqa: PLC0415 (as the static pass)
+
+    if not (named := os.environ.get("EXPORTLINT_CACHE_MB")):
+        return MOST_BYTES
+    try:
+        found = int(float(named) * 1_000_000)
+    except (ValueError, OverflowError):  # no number, or an endless one
+        found = -1
+    if found < 0:
+        raise UserError(f"EXPORTLINT_CACHE_MB is `{named}`: write a number of megabytes, as in 256")
+    return found

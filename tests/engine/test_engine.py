@@ -237,6 +237,19 @@ def test_a_package_that_takes_all_names_of_a_module_in_c_ends(tmp_path: Path) ->
     assert project.find("pkg.scaled") is not None
 
 
+def test_a_package_comes_before_a_file_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers/__init__.py").write_text("def of_package(x): ...\n", "utf-8")
+    (tmp_path / "layers.py").write_text("def of_file(x): ...\n", "utf-8")
+    project = Project()
+    project.add(tmp_path / "main.py", ast.parse("import layers"))
+    assert project.find("layers.of_package") is not None
+    assert project.find("layers.of_file") is None
+    by_path = project.file(tmp_path / "layers.py")
+    assert by_path is not None
+    assert "of_file" in by_path.functions
+
+
 def test_names_that_a_star_brings_are_known_by_their_origin(tmp_path: Path) -> None:
     (tmp_path / "layers.py").write_text("from torch import nn\nimport torch.nn.functional as F\n_own = 1\n", "utf-8")
     project = Project()

@@ -12,7 +12,7 @@ from packages import imports, modules
 from processes import exportlint
 from sources import ROOT
 
-from exportlint.static.judgement import deciding_files
+from exportlint.static.judgement_cache import deciding_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -365,7 +365,7 @@ class Project:
     def file(self, path: Path) -> ModuleInfo | None:
         """The file at an absolute path; None where none is there, or none that can be parsed."""
         self._see("", package_of(path, self._exists)[0])  # where its own names are looked up
-        return self._load(path.with_suffix(""))
+        return self._at(path) if self._exists(str(path)) else None
 
     def close(self) -> None:
         """Take apart what refers to each other, so that memory is freed at once."""
@@ -435,21 +435,24 @@ class Project:
         return self.memo.of(stem, lambda: self._loaded(stem))
 
     def _loaded(self, stem: Path) -> ModuleInfo | None:
-        for path in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
-            if not self._exists(str(path)):
-                continue
-            name = package_of(path, self._exists)[1]
-            if path not in self._by_path:
-                self._by_path[path] = None
-                if parsed := self._files.parsed(path):
-                    self._register(path, name, parsed)
-            module = self._by_path[path]
-            if module is None:
-                self.memo.reading.broken[str(path)] = None
-            else:
-                self.memo.reading.of(module.key)
-            return module
-        return None
+        # Where both are there, Python takes the package.
+        if self._exists(str(stem)) and self._exists(str(package := stem / "__init__.py")):
+            return self._at(package)
+        file = stem.with_name(stem.name + ".py")
+        return self._at(file) if self._exists(str(file)) else None
+
+    def _at(self, path: Path) -> ModuleInfo | None:
+        name = package_of(path, self._exists)[1]
+        if path not in self._by_path:
+            self._by_path[path] = None
+            if parsed := self._files.parsed(path):
+                self._register(path, name, parsed)
+        module = self._by_path[path]
+        if module is None:
+            self.memo.reading.broken[str(path)] = None
+        else:
+            self.memo.reading.of(module.key)
+        return module
 
 
 class ProjectIndex:
