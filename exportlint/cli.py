@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
 import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code. No traceback reaches the user."""
     # Syntax trees are many small objects that live long: looking for cycles among them costs much and finds nothing.
     gc.set_threshold(5_000_000, 50, 10_000)
+    # Nor when the process ends, where Python would look through all of them three times.
+    atexit.register(gc.freeze)
     try:
         code = _cli.main(arguments, prog_name="exportlint", standalone_mode=False)
     except (UserError, click.ClickException) as error:
@@ -84,6 +86,8 @@ def _failed(message: str) -> int:
 
 
 def _internal(error: Exception) -> str:
+    import traceback  # noqa: PLC0415 (once something is wrong)
+
     if os.environ.get("EXPORTLINT_TRACEBACK"):
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from concurrent.futures import Future, wait
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _T = TypeVar("_T")
 _SECONDS = 0.2
@@ -27,6 +29,8 @@ def result_of(future: Future[_T]) -> _T:
     ...     result_of(pool.submit(max, 1, 2))
     2
     """
+    from concurrent.futures import wait  # noqa: PLC0415 (a small run has nothing to wait for)
+
     while not wait([future], timeout=_SECONDS).done:
         pass
     return future.result()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,5 +19,7 @@ class UserError(Exception):
 
 def nearest(word: str, known: Iterable[str], closeness: float = 0.6) -> str:
     """The end of a sentence that names the valid word nearest to `word`; empty when none is near."""
+    import difflib  # noqa: PLC0415 (only for a wrong word)
+
     near = difflib.get_close_matches(word, tuple(known), 1, closeness)
     return f"; the nearest is `{near[0]}`" if near else ""

@@ -86,15 +86,26 @@ def collect(paths: Sequence[str], exclude: Sequence[str] = (), root: Path | None
     excluded = [_ignore(root or Path.cwd(), exclude)] if exclude else []
     taken: dict[Path, SourceFile] = {}
     problems: dict[str, Problem] = {}
+    folders: dict[str, str] = {}
     for path in (one for name in paths for one in _named(name, excluded)):
         if problem := _problem(path):
             problems[problem.path] = problem
         else:
             file = SourceFile(path, shown(path))
+            vars(file)["absolute"] = _resolved(path, folders)  # where `cached_property` keeps it
             taken.setdefault(file.absolute, file)
     return Collected(
         tuple(sorted(taken.values(), key=lambda f: f.shown)), tuple(p for _, p in sorted(problems.items()))
     )
+
+
+def _resolved(path: Path, folders: dict[str, str]) -> Path:
+    """As `Path.resolve`, which asks for every folder on the way; `folders` holds what earlier files have shown."""
+    folder, name = os.path.split(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    whole = os.path.join(folders[folder], name)  # noqa: PTH118 (called for every file; a Path costs more)
+    return Path(os.path.realpath(whole) if os.path.islink(whole) else whole)  # noqa: PTH114 (as above)
 
 
 def from_stdin(data: bytes, filename: str) -> Collected:
@@ -109,7 +120,7 @@ def from_stdin(data: bytes, filename: str) -> Collected:
 def shown(path: Path) -> str:
     """The path relative to the working directory, with forward slashes."""
     try:
-        return Path(os.path.relpath(path)).as_posix()
+        return os.path.relpath(path).replace(os.sep, "/")
     except ValueError:  # another drive of a Windows machine
         return path.as_posix()
 

@@ -13,8 +13,7 @@ Instead: `model.eval()` before the export. To train the program later, export tw
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import libcst as cst
 
@@ -158,7 +157,7 @@ class ExportInTrainMode(ScriptRule):
             return
         modes = [(at, mode) for at, step in enumerate(steps) if (mode := _mode(step))]
         switches = [_Switch((), mode, at) for at, mode in modes]
-        own = [replace(switch, at=switch.at - 0.5) for switch in self._switches.get(id(origin), ())]
+        own = [switch._replace(at=switch.at - 0.5) for switch in self._switches.get(id(origin), ())]
         switches = sorted([*switches, *own], key=lambda switch: switch.at)
         parts = [part for part in self._parts(origin) if part.in_train_mode(switches)]
         text = target.value if isinstance(target, cst.Name) else self.code.text(target)
@@ -207,8 +206,7 @@ def _is_kept(code: Code) -> bool:
     return bool(code.exports) and all(one.place is None for one in code.exports)
 
 
-@dataclass(frozen=True, slots=True)
-class _Switch:
+class _Switch(NamedTuple):
     """A submodule (by its path) that is put into a mode; `at`: after how many calls of the whole model."""
 
     path: tuple[str, ...]
@@ -216,8 +214,7 @@ class _Switch:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """What behaves differently in train mode. `certain`: it surely is there, and does something."""
 
     path: tuple[str, ...]
@@ -311,8 +308,7 @@ class _Reader:
                     yield _Part(path, _FUNCTION, certain)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """A function that builds, with the call that runs it where that is known, and what is known around the call."""
 
     function: FunctionInfo

@@ -18,7 +18,6 @@ and `torch.where` or `torch.cond` instead of the branch. Catch the one exception
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -58,18 +57,18 @@ _REDUCED = frozenset({"any", "all", "sum", "mean", "max", "min", "norm", "item"}
 _CHECKS = frozenset({"_check", "_check_value", "_check_index", "_check_is_size"})
 
 
-@dataclass(slots=True)
 class _Tried:
     """What stands in a try body: the first data-dependent thing, what may raise for some values, what is called.
 
     helper    a function that may decide by data; `decided`: what it surely decides by
     """
 
-    data: Value | None = None
-    asserts: Value | None = None
-    ops: dict[str, str] = field(default_factory=dict)
-    helper: bool = False
-    decided: Value | None = None
+    def __init__(self) -> None:
+        self.data: Value | None = None
+        self.asserts: Value | None = None
+        self.ops: dict[str, str] = {}
+        self.helper = False
+        self.decided: Value | None = None
 
 
 class SwallowedTracerError(TruthRule):

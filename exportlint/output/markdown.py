@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
 from exportlint.output.verdict import BESIDE, Cause, breaks_in_words, never_ran_in_words, parts, shown_seconds
 
 if TYPE_CHECKING:
@@ -89,6 +87,8 @@ def _code(language: str, text: str) -> str:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table of plain text: what the cells hold cannot break out of them."""
+    from tabulate import tabulate  # noqa: PLC0415 (most reports hold no table)
+
     return tabulate([[cell(text) for text in row] for row in rows], headers, tablefmt="github", disable_numparse=True)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Finding, Problem, Severity
 from exportlint.output.background import NOTHING_BEHIND, Background
 from exportlint.trial.protocol.purposes import COMPILE, EXPORT
-from exportlint.trial.protocol.stages import SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +122,10 @@ class Report:
 
     @property
     def _tried(self) -> str:
+        if not self.targets:
+            return ""
+        from exportlint.trial.protocol.stages import SCRIPT  # noqa: PLC0415 (what is known of stages, after trials only)
+
         # A script is no model: its run gave some.
         tried = [target for target in self.targets if target.stage(SCRIPT.name) is None]
         return f" and {_plural(len(tried), 'target')}" if tried else ""

@@ -7,14 +7,11 @@ where torch is not installed. `python -m exportlint.reference.stored` writes it 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import msgspec
-
-from exportlint.reference.torch_sources import Reference, read_torch
+from exportlint.reference.torch_sources import ExportDBCase, GraphBreak, Reference, read_torch
 
 STORED = Path(__file__).with_name("reference.json")
 
@@ -22,7 +19,12 @@ STORED = Path(__file__).with_name("reference.json")
 @cache
 def stored() -> Reference:
     """The copy in the package."""
-    return msgspec.json.decode(STORED.read_bytes(), type=Reference)
+    found = json.loads(STORED.read_bytes())
+    return Reference(
+        found["torch"],
+        {name: ExportDBCase(**one | {"tags": tuple(one["tags"])}) for name, one in found["cases"].items()},
+        {gb_id: GraphBreak(**one | {"hints": tuple(one["hints"])}) for gb_id, one in found["graph_breaks"].items()},
+    )
 
 
 @cache
@@ -39,6 +41,8 @@ def write(path: Path = STORED) -> Reference:
     found = installed()
     if found is None:
         raise FileNotFoundError("torch is not installed here, and the copy is made from its files")
+    from dataclasses import asdict  # noqa: PLC0415 (links are looked up by every file with findings, and never written)
+
     path.write_text(json.dumps(asdict(found), indent=1, ensure_ascii=False) + "\n", "utf-8")
     return found
 

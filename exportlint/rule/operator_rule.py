@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from exportlint.engine.values.abstract_value import Kind
@@ -52,14 +53,21 @@ class OperatorRule(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is one of them called?"""
         sketch = code.sketch
-        return not sketch.origins.isdisjoint(_by_name(cls.functions)) or any(
+        return not sketch.origins.isdisjoint(cls._case_of("functions")) or any(
             cls._may_be(sketch, c) for c in sketch.calls
         )
 
     @classmethod
     def _may_be(cls, sketch: Sketch, call: Called) -> bool:
-        is_layer = _layer_name(sketch.value(call.node.func)) in _by_name(cls.layers)
-        return is_layer or call.method in _by_name(cls.methods)
+        is_layer = _layer_name(sketch.value(call.node.func)) in cls._case_of("layers")
+        return is_layer or call.method in cls._case_of("methods")
+
+    @classmethod
+    @cache
+    def _case_of(cls, table: str) -> dict[str, str]:
+        """Name -> Bad class, of one of the tables."""
+        tables: Mapping[str, str] = getattr(cls, table)
+        return {name: case for case, names in tables.items() for name in names.split()}
 
     def visit_Call(self, node: cst.Call) -> None:
         """Report a call of one of them."""
@@ -68,16 +76,12 @@ class OperatorRule(Rule):
 
     def case_of(self, node: cst.Call) -> str | None:
         """The Bad class that shows the called operator; None of other calls."""
-        if case := _by_name(self.functions).get(self.code.name(node.func) or ""):
+        if case := self._case_of("functions").get(self.code.name(node.func) or ""):
             return case
-        if case := _by_name(self.layers).get(_layer_name(self.code.value(node.func))):
+        if case := self._case_of("layers").get(_layer_name(self.code.value(node.func))):
             return case
         owner = self.code.value(getattr(node.func, "value", node.func))
-        return _by_name(self.methods).get(called(node) or "") if owner.is_tensor else None
-
-
-def _by_name(table: Mapping[str, str]) -> dict[str, str]:
-    return {name: case for case, names in table.items() for name in names.split()}
+        return self._case_of("methods").get(called(node) or "") if owner.is_tensor else None
 
 
 def _layer_name(value: Value) -> str:

@@ -10,7 +10,6 @@ import ast
 import os
 import re
 import sys
-import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -170,9 +169,10 @@ class _FileJudge:
     def _functions(self, path: Path) -> None:
         belief = self.engine.beliefs[path]
         mine = [rule for rule in self.rules if rule.cls.scope is not Scope.FILE]
+        name = shown(path)
         for function in _outermost(belief.reached):
             source = SourceText(function.module.parts)
-            self._visit(CodePiece(source, function.module, belief, shown(path), function), mine)
+            self._visit(CodePiece(source, function.module, belief, name, function), mine)
 
     def _visit(self, piece: CodePiece, rules: Iterable[RuleInfo]) -> None:
         """Parsed with libcst only when some rule's words occur."""
@@ -212,6 +212,8 @@ class _FileJudge:
 
     def _fail(self, who: str, error: Exception) -> None:
         """An error of ours costs this part of this file only, and is reported."""
+        import traceback  # noqa: PLC0415 (once something is wrong)
+
         if os.environ.get("EXPORTLINT_TRACEBACK"):
             traceback.print_exception(error)
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from exportlint.engine.source.parsed import FileStore
 
 
+# What the cache may take. All of transformers (2860 files) takes some 7 MB, for one version of exportlint and its
+# rules.
+MOST_BYTES = 256_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """All that follows from one file and the files it leads to, whoever else is checked beside it.

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Wanted
 from exportlint.registry import sources_of
-from exportlint.static.judgement import Judgement, from_plain
+from exportlint.static.judgement import MOST_BYTES, Judgement, from_plain
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
 
-# All of transformers (2860 files) takes some 7 MB, for one version of exportlint and its rules.
-MOST_BYTES = 256_000_000
 KEPT_SECONDS = 30 * 86400
 # The folders of this package whose code decides what is reported of a file.
 DECIDING = ("engine", "reference", "rewrite", "rule", "static")

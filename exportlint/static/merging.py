@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -72,7 +72,9 @@ class MergedSuspicions:
             severity = self._measured(suspicion.rule, suspicion.in_python).severity(suspicion.case)
             if severity is not None and suspicion.path in self._shown:
                 capped = max(severity, suspicion.at_most, key=lambda s: s.rank)
-                key = (suspicion.path, *astuple(suspicion.place), suspicion.rule)
+                place = suspicion.place
+                where = (place.line, place.column, place.end_line, place.end_column)
+                key = (suspicion.path, *where, suspicion.rule)
                 self._at[key].setdefault(judgement.path, []).append((capped, suspicion))
 
     def unmade(self) -> dict[str, dict[str, frozenset[int]]]:

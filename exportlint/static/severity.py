@@ -14,7 +14,6 @@ from exportlint.finding import Severity
 from exportlint.registry import version_key
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, REFUSED, TIMED_OUT, Compiled, Outcome
 from exportlint.trial.protocol.shown_by import shown_by
-from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -294,6 +293,8 @@ class CompiledCases:
 
     def sentence(self, case: str) -> str:
         """What torch.compile does with it, in this version."""
+        from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME  # noqa: PLC0415 (with all of torch's wordings)
+
         version, record = self._measured(case)
         does = _COMPILE_DIFFERS.get(record.get("check", "")) or _COMPILE_DOES[record["outcome"]]
         kinds = {kind for _, _, kind in record.get("graph_breaks", ())}

@@ -16,7 +16,7 @@ from exportlint.engine.entry.declared_target import files_named_by
 from exportlint.engine.source.parsed import FileStore
 from exportlint.files import SourceFile
 from exportlint.finding import Finding, Problem, Wanted
-from exportlint.static.judgement_cache import MOST_BYTES, JudgementCache
+from exportlint.static.judgement import MOST_BYTES
 from exportlint.static.merging import CaseJudge, MergedSuspicions
 from exportlint.static.severity import CompiledCases, ExportedAndCompiled, LoweredCases, MeasuredCases, judge_between
 from exportlint.trial.protocol.outcomes import NON_STRICT
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.registry import RuleInfo
     from exportlint.static.judgement import Judgement
+    from exportlint.static.judgement_cache import JudgementCache
 
 
 # Another process has to import the parser and the rules first, which takes as long as judging so many bytes.
@@ -131,18 +132,19 @@ class StaticPass:
         given = set(map(str, known.given))
         # What is remembered has the rewrites of all that a file holds.
         folder = None if options.mended_at else options.cache
-        about = (folder, self._rules, options.targets)
-        with (
-            JudgementCache(*about, wanted=options.rewrites, most_bytes=options.cache_bytes) as memory,
-            _Judges(known, asked, self._rules, options) as judges,
-        ):
-            found = {file: self._recalled(file, asked) or memory.recall(file, known, asked) for file in files}
+        with ExitStack() as leaving:
+            memory = leaving.enter_context(self._memory(folder)) if folder else None
+            judges = leaving.enter_context(_Judges(known, asked, self._rules, options))
+            found = {
+                file: self._recalled(file, asked) or (memory.recall(file, known, asked) if memory else None)
+                for file in files
+            }
             missing: dict[SourceFile, LinesByFile] = {file: {} for file, judged in found.items() if judged is None}
             done = len(files) - len(missing)
             for is_last in (False, False, True):
                 for file, judgement in judges.judged(missing):
                     found[file] = judgement
-                    if given.isdisjoint(judgement.read):  # else it holds for this run alone
+                    if memory and given.isdisjoint(judgement.read):  # else it holds for this run alone
                         memory.keep(file, judgement)
                     if done < len(files):
                         done += 1
@@ -160,6 +162,14 @@ class StaticPass:
                     break
         self._judgements |= {one.path: one for one in judgements if not one.failed}
         return judgements, merged
+
+    def _memory(self, folder: Path) -> JudgementCache:
+        from exportlint.static.judgement_cache import JudgementCache  # noqa: PLC0415 (SQLite, where something is kept)
+
+        options = self._options
+        return JudgementCache(
+            folder, self._rules, options.targets, wanted=options.rewrites, most_bytes=options.cache_bytes
+        )
 
     def _recalled(self, file: SourceFile, asked: frozenset[str]) -> Judgement | None:
         """The judgement of an earlier check of this process, if it still holds."""

@@ -126,6 +126,12 @@ def silencing(text: str, line: int, rule: str, reason: str) -> Insertion | None:
     return None
 
 
+def may_name_us(source: bytes) -> bool:
+    """Can a comment of the source speak to us? Every encoding that Python reads writes these letters in one way."""
+    lower = source.lower()
+    return b"exportlint:" in lower or b"noqa:" in lower
+
+
 def _names_us(text: str) -> bool:
     lower = text.lower()  # plain search in lower case is ten times faster than re.IGNORECASE
     return "exportlint:" in lower or ("noqa:" in lower and bool(_NOQA_OF_OURS.search(lower)))

@@ -104,7 +104,7 @@ def cache_folder() -> Path:
 
 def cache_bytes() -> int:
     """How large that which is kept there may become. As the folder, of the user's machine: its projects share it."""
-    from exportlint.static.judgement_cache import MOST_BYTES  # noqa: PLC0415 (as the static pass)
+    from exportlint.static.judgement import MOST_BYTES  # noqa: PLC0415 (as the static pass)
 
     if not (named := os.environ.get("EXPORTLINT_CACHE_MB")):
         return MOST_BYTES

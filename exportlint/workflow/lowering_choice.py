@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
 from exportlint.trial.protocol.options import LoweringOptions
-from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.workflow.linting import cache_folder
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ NONE, ALL = "none", "all"
 
 def known_lowerings() -> dict[str, str]:
     """Name -> `module:Class` of every lowering that is installed, in alphabetical order."""
+    from exportlint.trial.protocol.stages import LOWERINGS  # noqa: PLC0415 (what is known of stages, where one is named)
+
     return dict(sorted((point.name, point.value) for point in entry_points(group=LOWERINGS)))
 
 

@@ -91,9 +91,20 @@ class Sources:
         self._texts: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
 
-    def texts(self, others: Iterable[str]) -> dict[str, str]:
-        """Path -> text of the checked files and of `others` (which a trial ran, and nobody asked to check)."""
-        return {path: self._text(path) for path in dict.fromkeys((*self.files, *others))}
+    def texts(self, found_in: Iterable[str]) -> dict[str, str]:
+        """Path -> text of the files with findings (of those too that a trial ran, and nobody asked to check), and of
+        the checked files that may hold a comment for us."""
+        hit = dict.fromkeys(found_in)
+        named = dict.fromkeys((*self.files, *hit))
+        return {path: self._text(path) for path in named if path in hit or self._may_silence(path)}
+
+    def _may_silence(self, path: str) -> bool:
+        """Told by its bytes: most files hold no such comment, and to decode them takes longer than to read them."""
+        file = self.files[path]
+        try:
+            return file.text is not None or suppressions.may_name_us(file.path.read_bytes())
+        except OSError:  # a problem that is already reported
+            return False
 
     def line(self, path: str, number: int) -> str | None:
         if path not in self._lines:

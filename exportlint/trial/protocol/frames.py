@@ -6,13 +6,12 @@ import linecache
 import os
 import re
 import sys
-import sysconfig
-import traceback
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import traceback
     from collections.abc import Iterable, Sequence
     from types import FrameType
 
@@ -128,6 +127,9 @@ def _our_folders() -> tuple[str, ...]:
 
 @cache
 def _foreign() -> tuple[str, ...]:
+    import sysconfig  # noqa: PLC0415 (for places in messages of torch, of which the static pass has none)
+    import traceback  # noqa: PLC0415 (as above)
+
     stdlib = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), str(Path(traceback.__file__).parent)}
     sites = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(package_folder("torch").parent)}
     # site-packages lies inside the standard library's folder, so that folder is named entry by entry.

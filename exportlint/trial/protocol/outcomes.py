@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import signal
 
 NON_STRICT, STRICT = "non-strict", "strict"
 MODES = (NON_STRICT, STRICT)
@@ -67,6 +66,8 @@ def exit_in_words(code: int, who: str = "the process") -> str:
     """An exit code as a sentence; the code is as `os.waitstatus_to_exitcode` gives it, negative for a signal."""
     if code >= 0:
         return f"{who} ended itself with exit code {code}"
+    import signal  # noqa: PLC0415 (once a process was ended by one)
+
     try:
         name = signal.Signals(-code).name
     except ValueError:
