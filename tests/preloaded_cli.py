@@ -19,12 +19,25 @@ import exportlint.commands
 import exportlint.workflow
 from exportlint.cli import main
 
+# What commands import where they need it.
+LOADED_LATE = (
+    "exportlint.output.agent",
+    "exportlint.output.full",
+    "exportlint.trial.parent.server",
+    "libcst.matchers",
+    "libcst.metadata",
+    "rich.console",
+    "rich.table",
+)
+
 
 def serve() -> None:
     for package in (exportlint.commands, exportlint.workflow, exportlint_rules):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             if not module.ispkg:
                 importlib.import_module(module.name)
+    for name in LOADED_LATE:
+        importlib.import_module(name)
     assert "torch" not in sys.modules, "the command itself is tested without it"
     for line in sys.stdin.buffer.raw:  # type: ignore[attr-defined] # unbuffered: a fork must not find a later call in it
         call = json.loads(line)

@@ -40,13 +40,15 @@ def exportlint(
     `afresh` as a shell would start it.
     """
     variables = {**os.environ, **environment}
+    if afresh:
+        variables.pop(WARM, None)
     if afresh or _read_by_python(variables) != _STARTED_WITH:
         done = subprocess.run(
             [*EXPORTLINT, *arguments], cwd=folder, input=stdin, capture_output=True, env=variables, check=False
         )
         code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
     else:
-        code, out, err = _forked(folder or Path.cwd(), arguments, stdin, {WARM: str(_torch_socket()), **variables})
+        code, out, err = _forked(folder or Path.cwd(), arguments, stdin, variables)
     assert "Traceback" not in out + err
     return subprocess.CompletedProcess([*EXPORTLINT, *arguments], code, out, err)
 
@@ -75,15 +77,8 @@ def _preloaded_cli() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-@functools.cache
-def _torch_socket() -> Path:
-    """Of the process that holds torch for all calls of this worker; it ends with the worker."""
-    socket_file, _ = warm_server(Path(tempfile.mkdtemp(prefix="warm-", dir=os.environ["EXPORTLINT_CACHE_DIR"])))
-    return socket_file
-
-
 def warm_server(folder: Path) -> tuple[Path, subprocess.Popen[bytes]]:
-    """A process that loads torch once and then listens at the socket, in the folder; each server is a fork of it."""
+    """A process that listens at the socket, in the folder, and loads torch for who asks; each server is a fork of it."""
     path = folder / "socket"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import WARM, exportlint
 
 pytestmark = pytest.mark.slow
 
@@ -39,12 +40,7 @@ MENDED = NET.replace("self.scale.data", "self.scale.detach()").replace(
 
 
 def fix(*arguments, folder):
-    command = [sys.executable, "-m", "exportlint", "fix", *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"NO_COLOR": "1"}
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    return exportlint(folder, "fix", *map(str, arguments), NO_COLOR="1")
 
 
 @pytest.fixture
@@ -224,7 +220,8 @@ def test_no_time_is_said(net, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_shows_what_was_found_and_leaves_no_folder(net, tmp_path, number):
+def test_a_signal_shows_what_was_found_and_leaves_no_folder(net, tmp_path, number, monkeypatch):
+    monkeypatch.delenv(WARM)  # it ends its own processes, as where no test runs
     slow = NET.replace(
         "        if x.mean() > 0.2:\n", "        print(x.sum().item(), len(str(x)))\n        if x.mean() > 0.2:\n"
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
+from processes import exportlint
 
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.repair.change import Change
@@ -346,10 +345,8 @@ def test_a_check_that_some_input_fails_may_be_written_in_another_way(tmp_path: P
 def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET, "utf-8")
     patch = "".join(difflib.unified_diff(NET.splitlines(True), MENDED.splitlines(True), "a/net.py", "b/net.py"))
-    command = [sys.executable, "-m", "exportlint", "verify", "net.py", "--patch", "-"]
-    done = subprocess.run(
-        [*command, "--output-format", "json"], cwd=tmp_path, input=patch, capture_output=True, text=True, check=False
-    )
+    command = ("verify", "net.py", "--patch", "-")
+    done = exportlint(tmp_path, *command, "--output-format", "json", stdin=patch.encode())
     told = json.loads(done.stdout)
     jsonschema.validate(told, json.loads((files("exportlint.output") / "verification-1.json").read_text("utf-8")))
     assert (done.returncode, told["verdict"], told["taken"]) == (0, "mends", True)
@@ -358,7 +355,7 @@ def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path)
     assert (tmp_path / "net.py").read_text("utf-8") == NET
 
     wrong = patch.replace("+        return torch.where(y.mean() > 0, y * SCALE, y)", "+        return y")
-    done = subprocess.run(command, cwd=tmp_path, input=wrong, capture_output=True, text=True, check=False)
+    done = exportlint(tmp_path, *command, stdin=wrong.encode())
     assert done.returncode == 1
     assert (
         "the edit computes something else\n  computes something else: net.py: the other inputs, call 1" in done.stdout
@@ -377,8 +374,7 @@ def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path)
 )
 def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "net.py").write_text(NET, "utf-8")
-    command = [sys.executable, "-m", "exportlint", "verify", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, check=False)
+    done = exportlint(tmp_path, "verify", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("exportlint: error: ")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcp.types import CallToolResult
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_of_its_own")]
 
 GATE = """\
 import torch

@@ -25,9 +25,11 @@ from exportlint.trial.child.server.process_control import (
     exit_if_forked_copy,
     remember_process_id,
 )
+from exportlint.trial.child.torch_private.dynamo import leave_guards_untimed
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import COST
 from exportlint.trial.protocol.target import Target, TargetError
 
 if TYPE_CHECKING:
@@ -100,6 +102,8 @@ def _answered(request: Mapping[str, Any], loaded: Any, exported: Any, line: int)
 
 
 def _run(module: str, stage: StageRequest) -> StageAnswer:
+    if stage.stage != COST.name:  # which says how long compiling takes
+        leave_guards_untimed()
     try:
         with stage.gradient_mode:
             answer: StageAnswer = importlib.import_module(f"exportlint.trial.child.stages.{module}").run(stage)

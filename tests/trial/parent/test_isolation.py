@@ -16,7 +16,7 @@ from exportlint.trial.discovery import from_text
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_of_its_own")]
 
 BAD_MANNERS = MODELS / "bad_manners.py"
 

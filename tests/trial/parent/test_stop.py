@@ -15,7 +15,7 @@ from processes import EXPORTLINT, all_end
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_of_its_own")]
 
 # Eager is quick, and no trace of it ever ends.
 NET = """

@@ -129,7 +129,8 @@ def _is_scattered(leaf: torch.Tensor) -> bool:
 def _generators() -> dict[str, str]:
     states = {"torch": torch.get_rng_state().numpy().tobytes(), "Python": repr(random.getstate()).encode()}
     if numpy := sys.modules.get("numpy"):
-        states["NumPy"] = repr(numpy.random.get_state(legacy=False)["state"]).encode()
+        parts = numpy.random.get_state(legacy=False)["state"].values()  # numbers, and an array, whose repr takes long
+        states["NumPy"] = repr([one.tobytes() if hasattr(one, "tobytes") else one for one in parts]).encode()
     return {name: hashlib.sha256(state).hexdigest()[:16] for name, state in states.items()}
 
 

@@ -10,9 +10,11 @@ to the parent.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -34,11 +36,12 @@ from exportlint.trial.child.server.process_control import (
     process_id,
     reap,
     remember_process_id,
+    use_large_pages,
 )
 from exportlint.trial.child.torch_private.module_names import PRELOADED, READER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 class Work(Protocol):
@@ -74,7 +77,8 @@ def serve(
 
 def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[socket.socket], None]) -> None:
     """Load torch once, for many commands after one another: a server for each parent that asks at the listening socket
-    `fd`, as a fork that has the parent's environment and folder. Ends with the process that started it.
+    `fd`, as a fork that has the parent's environment and folder. Nothing is loaded before somebody asks. Ends with the
+    process that started it.
 
     What torch and Python read of the environment while they are loaded cannot be changed later, so a parent in which
     that is another is told no, and starts a server of its own.
@@ -82,6 +86,7 @@ def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[so
     die_with_parent()
     listening = socket.socket(fileno=fd)
     started_with = _read_at_start(os.environ)
+    select.select([listening], [], [])
     facts = _load_torch(partial(with_torch_alone, listening), ())
     while "torch" in facts:
         parent, _ = listening.accept()
@@ -149,16 +154,31 @@ def _serve_targets(parent: socket.socket, facts: Mapping[str, Any], folder: Path
 def _load_torch(with_torch_alone: Callable[[], None], preload: Sequence[str]) -> Mapping[str, Any]:
     sys.dont_write_bytecode = True  # a trial leaves no __pycache__ beside the target
     try:
-        import torch  # noqa: PLC0415 - the server answers where it is missing
+        with _kept_for_forks():
+            import torch  # noqa: PLC0415 - the server answers where it is missing
+
+            _import(READER)
     except ImportError as exc:
         return {"missing": str(exc), "python": sys.executable}
-    _import(READER)
     with_torch_alone()
     torch.set_num_threads(1)
     _count_no_devices(torch)
-    for name in (*PRELOADED, *_own_modules(), *preload):
-        _import(name)
+    with _kept_for_forks():
+        for name in (*PRELOADED, *_own_modules(), *preload):
+            _import(name)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
+
+
+@contextlib.contextmanager
+def _kept_for_forks() -> Iterator[None]:
+    """What is loaded here stays, and no collection looks at it: each fork would copy all the memory that it lies in."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+    use_large_pages()
 
 
 def _import(name: str) -> None:

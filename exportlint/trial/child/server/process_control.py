@@ -72,6 +72,31 @@ def adopt_orphans() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+_MADV_COLLAPSE = 25  # since Linux 6.1
+_LARGE_PAGE = 2 << 20
+
+
+def use_large_pages() -> None:
+    """Put the memory of this process into few large pages: a fork copies a list of all pages, and that is most of what
+    it costs. Nothing where the system has no such pages."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            madvise = ctypes.CDLL(None).madvise
+            for place in _own_memory():
+                begin, end = -(-place.start // _LARGE_PAGE) * _LARGE_PAGE, place.stop // _LARGE_PAGE * _LARGE_PAGE
+                if begin < end:
+                    madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _MADV_COLLAPSE)
+
+
+def _own_memory() -> Iterator[range]:
+    """Where this process may write what no file holds."""
+    for line in Path("/proc/self/maps").read_text("utf-8", "replace").splitlines():
+        place, may, _, device, *_ = line.split()
+        if may == "rw-p" and device == "00:00":
+            begin, _, end = place.partition("-")
+            yield range(int(begin, 16), int(end, 16))
+
+
 _stacks: Path | None = None
 
 

@@ -30,6 +30,22 @@ def explain(model: Any) -> Any:
 _LOG_METHODS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "log")
 
 
+def leave_guards_untimed() -> None:
+    """From now on Dynamo does not time the guards of what it compiles: that is for a log that nobody reads here, and
+    takes a twentieth of a second each time, since the processor's cache is filled with other memory before."""
+    if hasattr(guards := torch._dynamo.guards, "profile_guard_manager"):
+        guards.profile_guard_manager = lambda *_: 0.0
+
+
+def find_vector_instructions() -> None:
+    """Which of them the compiler of this machine knows, inductor finds out once in a process, by compiling and loading
+    something for each, which takes seconds; what it compiles for that, it keeps in its present folder."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._inductor.cpu_vec_isa import pick_vec_isa  # noqa: PLC0415 - takes long, and not in every version
+
+        pick_vec_isa()
+
+
 def as_in_export() -> Any:
     """A block in which Dynamo has the settings with which strict export runs it."""
     config: dict[str, Any] = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}

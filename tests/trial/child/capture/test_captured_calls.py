@@ -20,7 +20,7 @@ from exportlint.trial.protocol.stages import LOAD
 from exportlint.trial.protocol.target import TargetError
 from exportlint.trial.run import run_trials
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_of_its_own")]
 
 
 def script(name, *arguments):

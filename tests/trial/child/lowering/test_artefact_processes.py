@@ -16,7 +16,7 @@ import pytest
 from processes import EXPORTLINT, all_end, exportlint
 from sources import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("torch_of_its_own")]
 
 LOWERINGS = """
 import ctypes
