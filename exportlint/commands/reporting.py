@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,11 +76,7 @@ def exit_code(made: Report, *, exit_zero: bool) -> int:
 def render_options(file: Path | None) -> RenderOptions:
     """The width and the colour of a terminal, unless the text goes to a file."""
     terminal = bool(sys.stdout and sys.stdout.isatty()) and not file
-    width = PLAIN_WIDTH
-    if terminal:
-        import shutil  # noqa: PLC0415 (with the packers of archives, only where a person looks)
-
-        width = min(shutil.get_terminal_size().columns, 140)
+    width = min(shutil.get_terminal_size().columns, 140) if terminal else PLAIN_WIDTH
     return RenderOptions(terminal and wants_color(), width)
 
 
@@ -103,8 +101,6 @@ def write(text: str) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """All of it or nothing: a reader never sees half a report."""
-    import tempfile  # noqa: PLC0415 (most reports go to stdout)
-
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
             file.write(text)

@@ -314,8 +314,8 @@ def test_without_rules_nothing_is_called_clean(tmp_path: Path) -> None:
     file = tmp_path / "m.py"
     file.write_text("x = 1\n", "utf-8")
     code = (
-        "from exportlint import installed\n"
-        "installed.entry_points = lambda _: []\n"
+        "import importlib.metadata as m\n"
+        "m.entry_points = lambda **_: []\n"
         "from exportlint.cli import main\n"
         f"main(['check', {str(file)!r}])"
     )
@@ -330,8 +330,8 @@ def test_rules_that_are_announced_and_not_installed_are_no_bug(tmp_path: Path) -
     file = tmp_path / "m.py"
     file.write_text("x = 1\n", "utf-8")
     code = (
-        "from exportlint import installed\n"
-        "installed.entry_points = lambda _: [installed.EntryPoint('gone', 'rules_that_are_gone')]\n"
+        "import importlib.metadata as m\n"
+        "m.entry_points = lambda **_: [m.EntryPoint('gone', 'rules_that_are_gone', 'exportlint.rules')]\n"
         "from exportlint.cli import main\n"
         f"main(['check', {str(file)!r}])"
     )
