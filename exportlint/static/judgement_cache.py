@@ -60,14 +60,14 @@ _TABLES = (
 
 
 class JudgementCache:
-    """Keeps judgements in a database in `folder` between runs; None: nothing is remembered.
+    """Keeps judgements in a database in `folder` between runs.
 
     most_bytes  how large the database may become; as soon as it is larger, the least recently used quarter is left out
     """
 
     def __init__(
         self,
-        folder: Path | None,
+        folder: Path,
         rules: Iterable[RuleInfo],
         targets: Sequence[DeclaredTarget] = (),
         *,
@@ -86,9 +86,8 @@ class JudgementCache:
         self._written = time.monotonic()
 
     def __enter__(self) -> JudgementCache:  # noqa: PYI034 - Self needs Python 3.11
-        if self._folder is not None:
-            self._version = _version_of_run(self._rules, self._about)
-            self._open()
+        self._version = _version_of_run(self._rules, self._about)
+        self._open()
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
@@ -159,7 +158,6 @@ class JudgementCache:
 
     def _open(self, *, anew: bool = False) -> None:
         """Open the database in the folder; make it anew if asked to, or if the file there is none."""
-        assert self._folder is not None  # noqa: S101 - asked before
         path = self._folder / "judgements.sqlite"
         try:
             if anew:
