@@ -32,7 +32,7 @@ os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(os.environ["EXPORTLINT
 @pytest.fixture(scope="session", autouse=True)
 def _torch_is_loaded_once() -> Iterator[None]:
     """Every trial of this worker, and of the programs that it starts, is a fork of one process, which loads torch when
-    the first one asks: else the tests spend a third of their time on loading it."""
+    the first one asks: loading it takes some seconds each time."""
     with tempfile.TemporaryDirectory(prefix="exportlint-warm-") as folder:
         socket_file, process = warm_server(Path(folder))
         with process:

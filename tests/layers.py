@@ -194,6 +194,7 @@ LAYERS: dict[str, set[str]] = {
         "cloudpickle",
     },
     "exportlint.trial.child": {
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.protocol",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",

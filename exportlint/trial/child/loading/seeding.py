@@ -32,5 +32,5 @@ def seed(number: int) -> None:
 @cache
 def _has_other_devices() -> bool:
     """Does something else than the processor draw? Where nothing does, torch.manual_seed remembers with all frames of
-    the stack for every kind of device that it is to be seeded, should there be one: a fifth of what a trial costs."""
+    the stack for every kind of device that it is to be seeded, should there be one: much of what comparing costs."""
     return bool(torch.accelerator.device_count())
