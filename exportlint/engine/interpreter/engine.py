@@ -62,7 +62,7 @@ from exportlint.engine.values.abstract_value import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 
 
 _Known = TypeVar("_Known")
+_Of = TypeVar("_Of")
 # Calls in calls, and kinds of arguments that one function is run for: beyond them a call gives what is not known.
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
@@ -410,10 +411,11 @@ class Engine(Interpreter):
         """What a name means when the function does not bind it."""
         key = (module, name)
         if key not in self._levels:
-            self._levels[key] = self._known_of_project("module level", key, UNKNOWN, lambda e: e._module_level(*key))  # noqa: SLF001
+            self._levels[key] = self._known_of_project(Engine._module_level, key, UNKNOWN)
         return self._levels[key]
 
-    def _module_level(self, module: ModuleInfo, name: str) -> Value:
+    def _module_level(self, place: tuple[ModuleInfo, str]) -> Value:
+        module, name = place
         if name in module.assignments:
             return self._module_assignment(module, name)
         dotted = module.origin(name)
@@ -440,11 +442,9 @@ class Engine(Interpreter):
                 return self.module_level(owner, last)
         return library.constant(name) or exactly(Unknown(name))
 
-    def _known_of_project(
-        self, what: str, of: Hashable, meanwhile: _Known, work_out: Callable[[Engine], _Known]
-    ) -> _Known:
+    def _known_of_project(self, work_out: Callable[[Engine, _Of], _Known], of: _Of, meanwhile: _Known) -> _Known:
         """What is so whoever asks: worked out once for all files, by an engine that stands at no call of any model."""
-        return self.project.memo.of((what, of), lambda: work_out(Engine(self.project)), meanwhile)
+        return self.project.memo.of((work_out, of), lambda: work_out(Engine(self.project), of), meanwhile)
 
     # Classes, and what their objects have.
 
@@ -452,7 +452,7 @@ class Engine(Interpreter):
         """What `__init__` (and the class body) puts on the object."""
         if cls not in self._attributes:
             none: dict[str, Value] = {}  # where a constructor reads its own attributes
-            self._attributes[cls] = self._known_of_project("attributes", cls, none, lambda e: e._attributes_of(cls))  # noqa: SLF001
+            self._attributes[cls] = self._known_of_project(Engine._attributes_of, cls, none)
         return self._attributes[cls]
 
     def _attributes_of(self, cls: ClassInfo) -> dict[str, Value]:
@@ -485,7 +485,7 @@ class Engine(Interpreter):
         """What the class body assigns, which is the same for all classes that inherit it."""
         if cls not in self._class_bodies:
             none: dict[str, Value] = {}
-            self._class_bodies[cls] = self._known_of_project("class body", cls, none, lambda e: e._class_body(cls))  # noqa: SLF001
+            self._class_bodies[cls] = self._known_of_project(Engine._class_body, cls, none)
         return self._class_bodies[cls]
 
     def _class_body(self, cls: ClassInfo) -> dict[str, Value]:

@@ -63,7 +63,7 @@ class Memo:
 
     def begin(self) -> Reading:
         """What is asked from now on is read for somebody else."""
-        self.reading = Reading()
+        self.reading, self._rests_on, self._circles = Reading(), _NONE_OPEN, frozenset()
         return self.reading
 
     def of(self, question: Hashable, work_out: Callable[[], _Answer], meanwhile: Any = None) -> _Answer:
