@@ -483,7 +483,8 @@ class ProjectIndex:
     def _project_of(self, path: Path) -> Project:
         """Of all files that see the same folders; among installed packages, of one package."""
         root, name = package_of(path, self.files.exists)
-        seen = (root, *_project_folders(root, self.files.exists))
+        homes = (package_of(home, self.files.exists)[0] for home in self._homes)
+        seen = (root, *_project_folders(root, self.files.exists), *homes)
         own = (name.partition(".")[0],) if any(folder.name in _SHARED for folder in seen) else ()
         return self._projects.setdefault((*seen, *own), Project(self.files))
 
