@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import resource
@@ -84,6 +85,9 @@ def in_fork(
     parent = process_id()
     pid = os.fork()
     if pid == 0:
+        # What the parent left for its garbage collector is not taken apart here: a session of ONNX Runtime, say, waits
+        # for its threads as it ends, and a fork has none of them.
+        gc.freeze()
         if here:
             os.chdir(tempfile.mkdtemp(dir=place))
         if cpu_seconds is not None:
