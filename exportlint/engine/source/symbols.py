@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 BUILTINS = frozenset(dir(builtins))
-# Of the files that an index holds. What was worked out of them goes with them, so that a smaller one costs time: on
-# transformers a third of it a quarter.
+# Of the files that an index holds. What was worked out of them goes with them, so that a smaller one costs time: with
+# a third of it, a part of transformers took 103 seconds of the processor in place of 80.
 _MOST_CHARACTERS = 3 * KEPT_CHARACTERS
 _NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
 # Folders that hold many projects which are not each other's.
