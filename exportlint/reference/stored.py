@@ -7,6 +7,7 @@ where torch is not installed. `python -m exportlint.reference.stored` writes it 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,8 +42,6 @@ def write(path: Path = STORED) -> Reference:
     found = installed()
     if found is None:
         raise FileNotFoundError("torch is not installed here, and the copy is made from its files")
-    from dataclasses import asdict  # noqa: PLC0415 (links are looked up by every file with findings, and never written)
-
     path.write_text(json.dumps(asdict(found), indent=1, ensure_ascii=False) + "\n", "utf-8")
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -93,8 +94,6 @@ def _hooks(visitor: type[cst.CSTVisitor]) -> tuple[tuple[str, str, str, str | No
 
 @cache
 def _children_of(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
-    from dataclasses import fields  # noqa: PLC0415 (libcst's nodes, once something is parsed)
-
     names = [f.name for f in fields(node_type) if not _LAYOUT.search(f.name)]
     first = [name for name in _SOURCE_ORDER.get(node_type.__name__, ()) if name in names]
     return (*first, *(name for name in names if name not in first))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ class OperatorSupport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        from dataclasses import asdict  # noqa: PLC0415 (reports of the static pass pass by)
-
         return {"rows": [asdict(row) for row in self.in_order]}
 
     @classmethod

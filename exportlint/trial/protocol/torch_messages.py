@@ -11,7 +11,7 @@ import ast
 import json
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user, message_frames, package_folder
 
@@ -19,29 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-class _Late:
-    """Stands for a regular expression, which is compiled when something of it is asked for."""
-
-    def __init__(self, pattern: str, flags: int) -> None:
-        self._pattern, self._flags = pattern, flags
-
-    def __getattr__(self, name: str) -> Any:
-        """For what it does not hold yet."""
-        found = getattr(re.compile(self._pattern, self._flags), name)
-        setattr(self, name, found)
-        return found
-
-
-def _late(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`. A run needs few of those here; together they take 8 ms, and most commands only pass by."""
-    return cast("re.Pattern[str]", _Late(pattern, flags))
-
-
 # Refusals. The first pattern that the message holds names the kind; its groups are the parts.
 _DECIDED = r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted"
 _GIVEN_CLASS = r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>"
 _REFUSALS = tuple(
-    (kind, _late(pattern, re.DOTALL))
+    (kind, re.compile(pattern, re.DOTALL))
     for kind, pattern in (
         (
             "number",
@@ -127,7 +109,7 @@ def names_scripted_part(text: str) -> bool:
 
 
 # What is compared before anything is traced: the structure of a `dynamic_shapes` and that of the arguments.
-_MISFIT = _late(
+_MISFIT = re.compile(
     r"its top-level keys must be the arg names (?P<names>\[[^]]*\]) of `inputs`, but here they are (?P<keys>\[[^]]*\])"
     r"|Detected mismatch between the structure of `inputs` and `dynamic_shapes`: (?P<structure>[^\n]+)"
     r"|(?P<rank>Expected dynamic shape spec [^\n]+ to have the same length as the actual tensor shape[^\n]*)"
@@ -155,7 +137,7 @@ def asks_for_loose_trace(text: str) -> bool:
     return "Encountering a dict at the output of the tracer" in text
 
 
-_UNKNOWN_CLASS = _late(
+_UNKNOWN_CLASS = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
     r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
     r"|(?:TreeSpec of namedtuple class|Serializing|No registered serialization name for) <class '(?P<saved>[\w.<>]+)'>"
@@ -183,7 +165,7 @@ def lost_a_tensor(text: str) -> bool:
     return "found a fake tensor in the exported program constant" in text
 
 
-_NO_FAKE = _late(
+_NO_FAKE = re.compile(
     r"(?:no fake impl registered for (?:<CustomOpDef\()?|unsupported operator: |\bUnsupportedOperatorException: )"
     r"(?P<name>(?!aten\b)\w+(?:::|\.)\w+(?:\.\w+)*)"
 )
@@ -202,7 +184,7 @@ def lacks_fake(exc: BaseException) -> bool:
 
 
 _DISTRIBUTIONS = "torch/distributions/"
-_NO_NUMPY = _late(r"\.numpy\(\) is not supported|Cannot convert .* to numpy", re.IGNORECASE)
+_NO_NUMPY = re.compile(r"\.numpy\(\) is not supported|Cannot convert .* to numpy", re.IGNORECASE)
 
 
 def is_in_distributions(text: str) -> bool:
@@ -219,9 +201,9 @@ def is_about_gradients(text: str) -> bool:
 
 
 # What goes into a model, what comes out of it, and how torch asks for a size.
-_INPUTS = _late(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
-_OUTPUTS = _late(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
-_OF_A_SIZE = _late(r"\.(size\(\)|shape)\[|Got invalid dimensions for input")  # the last of ONNX Runtime
+_INPUTS = re.compile(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
+_OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
+_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[|Got invalid dimensions for input")  # the last of ONNX Runtime
 
 
 def is_about_inputs(text: str) -> bool:
@@ -284,19 +266,19 @@ def is_about_axes(text: str) -> bool:
 
 # TorchScript. What it cannot compile it shows in an excerpt of the source; behind that, outwards, each call for which
 # it compiles the function.
-_EXCERPT = _late(r'^ *File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?P<ran>, in (?P<function>\S+))?$', re.MULTILINE)
-_COMPILED_FOR = _late(
+_EXCERPT = re.compile(r'^ *File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?P<ran>, in (?P<function>\S+))?$', re.MULTILINE)
+_COMPILED_FOR = re.compile(
     r"^'(?P<callee>[^'\n]+)' is being compiled since it was called from '(?P<caller>[^'\n]+)'\n\Z", re.MULTILINE
 )
 _INTERPRETED = "Traceback of TorchScript"
 # Whole lines: schemas, and what stands above them.
-_NOT_SAYING = _late(r"[\w:.]+\(.*\) -> .*:|The following variants are available:|The original call is:|:")
-_CLASS_OF_SCRIPT = _late(
+_NOT_SAYING = re.compile(r"[\w:.]+\(.*\) -> .*:|The following variants are available:|The original call is:|:")
+_CLASS_OF_SCRIPT = re.compile(
     r"__torch__\.(?:___torch_mangle_\d+\.)?|___torch_mangle_\d+\.| \(of Python compilation unit at: \w+\)"
 )
 _NO_CALL_FITS = "Arguments for call are not valid."
 _UNCOMPILED = tuple(
-    (kind, _late(pattern))
+    (kind, re.compile(pattern))
     for kind, pattern in (
         ("module-index", r"ModuleList/Sequential indexing is only supported"),
         ("dict-index", r"ModuleDict indexing is only supported"),
@@ -383,10 +365,10 @@ def of_torchscript(text: str) -> str:
 
 
 # Numbers that are data, in torch's own symbols: `u0 > 4`.
-_ASKED = _late(_DECIDED, re.DOTALL)
-_ON_ONE_LINE = _late(r"data-dependent expression (?P<expr>.+?) \(unhinted")
-_CHECKABLE = _late(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
-_DATA_DEPENDENT = _late(r"data-dependent|Data-dependent|DataDependent")
+_ASKED = re.compile(_DECIDED, re.DOTALL)
+_ON_ONE_LINE = re.compile(r"data-dependent expression (?P<expr>.+?) \(unhinted")
+_CHECKABLE = re.compile(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
+_DATA_DEPENDENT = re.compile(r"data-dependent|Data-dependent|DataDependent")
 
 
 def depends_on_data(text: str) -> bool:
@@ -426,7 +408,7 @@ def asked(text: str) -> Asked | None:
 
 _COMPARED = {"Eq": "==", "Ne": "!="}
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_MOD = _late(r"\b(?:Python)?Mod\((\w+), (\w+)\)")
+_MOD = re.compile(r"\b(?:Python)?Mod\((\w+), (\w+)\)")
 _ALLOWED = (
     *(ast.Expression, ast.Compare, ast.BinOp, ast.UnaryOp, ast.USub),
     *(ast.Name, ast.Constant, ast.Load, ast.operator, ast.cmpop),
@@ -454,10 +436,12 @@ def _relations(expr: str) -> Iterator[str]:
 
 
 # Declared sizes.
-_VIOLATED = _late(r"Constraints violated \((?P<dims>[^)]*)\)")
-_REASON = _late(r"^  - (?P<reason>.+?)(?=^  - |^\s*\n|^Suggested|\Z)", re.MULTILINE | re.DOTALL)
-_FIXES = _late(r"Suggested fixes:\n(?P<fixes>(?:[ \t]+\S.*\n?)+)")
-_SPECIALIZED = _late(r"You marked (?P<dim>\S+) as dynamic but your code specialized it to be a constant \((?P<n>\d+)\)")
+_VIOLATED = re.compile(r"Constraints violated \((?P<dims>[^)]*)\)")
+_REASON = re.compile(r"^  - (?P<reason>.+?)(?=^  - |^\s*\n|^Suggested|\Z)", re.MULTILINE | re.DOTALL)
+_FIXES = re.compile(r"Suggested fixes:\n(?P<fixes>(?:[ \t]+\S.*\n?)+)")
+_SPECIALIZED = re.compile(
+    r"You marked (?P<dim>\S+) as dynamic but your code specialized it to be a constant \((?P<n>\d+)\)"
+)
 
 
 def violates_declared_sizes(text: str) -> bool:
@@ -541,7 +525,7 @@ def condition(expr: str, sources: Mapping[str, str]) -> str:
 
 
 # Graph breaks.
-_GB_URL = _late(r"\bgb/(gb\d{4})\.html", re.IGNORECASE)
+_GB_URL = re.compile(r"\bgb/(gb\d{4})\.html", re.IGNORECASE)
 
 
 def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
@@ -593,13 +577,13 @@ def _field(text: str, name: str) -> str:
     return found["message"] if found else ""
 
 
-_LOGGED = _late(
+_LOGGED = re.compile(
     r"in user code at (?P<path>.+):(?P<line>\d+)\n(?:Graph Break )?Reason: (?P<reason>.*?)"
     r"(?=\nStack variable source attribution:|\nUser code traceback:|\nTraceback |\Z)",
     re.DOTALL,
 )
 _STACK = "\nUser code traceback:\n"
-_ATTEMPT = _late(r"\AEncountered graph break when attempting to trace [^\n]*\n+")
+_ATTEMPT = re.compile(r"\AEncountered graph break when attempting to trace [^\n]*\n+")
 
 
 def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
@@ -617,12 +601,12 @@ def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
 
 
 # What torch up to 2.10 says of a function that it leaves to Python: the stack, then a traceback that ends with why.
-_LEFT_FUNCTION = _late(
+_LEFT_FUNCTION = re.compile(
     r"\A(?P<says>Graph break: (?:skip:|torch\.compile cannot properly resume from this graph break[^\n]*))"
     r".*?user code(?: at)?:\n(?P<stack>.*?)\n(?P<errors>Traceback .*)",
     re.DOTALL,
 )
-_DYNAMOS_ERROR = _late(
+_DYNAMOS_ERROR = re.compile(
     r"^torch\._dynamo\.exc\.\w+: (?P<message>.*?)(?=\n\n(?:from user code:|The above exception|During handling)|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -639,9 +623,9 @@ def could_not_resume(text: str) -> bool:
     return "Failed to handle graph break gracefully" in text or bool(_COULD_NOT_RESUME.match(text))
 
 
-_ENCOUNTERED = _late(r"Graph break encountered:\s*(?P<inner>.*?)(?=\n\*\*\* While handling|\Z)", re.DOTALL)
-_NOT_RESUMED_HERE = _late(r"\AEncountered graph break that we cannot resume from\.[^\n]*encountered:\s*\n")
-_COULD_NOT_RESUME = _late(r"\AGraph break: (?:skip:|torch\.compile cannot properly resume)[^\n]*\n\n")
+_ENCOUNTERED = re.compile(r"Graph break encountered:\s*(?P<inner>.*?)(?=\n\*\*\* While handling|\Z)", re.DOTALL)
+_NOT_RESUMED_HERE = re.compile(r"\AEncountered graph break that we cannot resume from\.[^\n]*encountered:\s*\n")
+_COULD_NOT_RESUME = re.compile(r"\AGraph break: (?:skip:|torch\.compile cannot properly resume)[^\n]*\n\n")
 
 
 def break_itself(text: str) -> str:
@@ -652,7 +636,7 @@ def break_itself(text: str) -> str:
     return found["inner"].strip() if found else text
 
 
-_SKIPPED = _late(r"frame skipped: (?P<function>\S+) \((?P<path>.+?) line (?P<line>\d+)\)")
+_SKIPPED = re.compile(r"frame skipped: (?P<function>\S+) \((?P<path>.+?) line (?P<line>\d+)\)")
 
 
 def skipped_function(text: str) -> tuple[str, int, str] | None:
@@ -717,7 +701,7 @@ def cause_of_break(reason: str) -> str | None:
 
 # Recompilations: a guard that failed, as `0/1: self.n == 2   # self.n += 1  # folder/model.py:7 in forward (HINT: …)`,
 # with the frames behind "User stack trace:" in newer versions.
-_GUARD = _late(
+_GUARD = re.compile(
     r"\A\s*(?:\d+/\d+:\s*)?(?P<guard>.*?)"
     r"(?:\s+# (?P<code>.*?)\s+# (?P<path>\S+):(?P<line>\d+) in (?P<function>[\w<>.]+)(?: \(\S+:\d+ in [\w<>.]+\))?)?"
     r"\s*(?:\(HINT: .*)?\Z",
@@ -765,9 +749,9 @@ def failed_guard(text: str) -> FailedGuard:
 
 
 # What Dynamo makes a symbol of by itself once it changes, or keeps one form for.
-_OF_SIZES = _late(r"(?:size|dispatch key set) mismatch|\.size\(|\.shape\b|Duplicat|is not L\[")
-_OF_STRIDES = _late(r"stride mismatch|\.stride\(")
-_OF_NUMBER = _late(r"\A(?!len\().*==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")  # not the length of a list
+_OF_SIZES = re.compile(r"(?:size|dispatch key set) mismatch|\.size\(|\.shape\b|Duplicat|is not L\[")
+_OF_STRIDES = re.compile(r"stride mismatch|\.stride\(")
+_OF_NUMBER = re.compile(r"\A(?!len\().*==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")  # not the length of a list
 _KINDS_OF_GUARDS: Sequence[tuple[str, str]] = (
     ("size", r"\.size\(|\.shape\b|size mismatch"),
     ("length", r"len\("),
@@ -776,7 +760,7 @@ _KINDS_OF_GUARDS: Sequence[tuple[str, str]] = (
     ("object", r"___check_obj_id|___check_type_id|ID_MATCH|\bid\("),
     ("value", r"=="),
 )
-_SIZE_GUARD = _late(r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)")
+_SIZE_GUARD = re.compile(r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)")
 
 
 def kind_of_guard(guard: str) -> str | None:
@@ -851,10 +835,10 @@ def is_over_recompile_limit(text: str) -> bool:
 
 
 # Warnings, and links. Most warnings are about torch's own future; these are about the model.
-_ABOUT_THE_MODEL = _late(
+_ABOUT_THE_MODEL = re.compile(
     r"side effects happened|were assigned during export|mutated (?:input|buffer)|lru_cache", re.IGNORECASE
 )
-_EXPORTDB = _late(r"exportdb/index\.html#([\w-]+)")
+_EXPORTDB = re.compile(r"exportdb/index\.html#([\w-]+)")
 
 
 def warns_of_the_model(text: str) -> bool:
@@ -878,11 +862,11 @@ def is_of_another_torch(text: str) -> bool:
 
 
 # Nodes and operators of a graph.
-_NODE = _late(r"(?:\b[Nn]ode(?:\.meta)? '?|%)(\w+)")
-_ASSIGNED = _late(r"\s*(\w+)\s*(?::[^=]*)?=")
-_OPERATOR = _late(r"\b([a-z_]\w*)(?:::|\.)(\w+)")
-_OPERATOR_OF_ANY_CASE = _late(_OPERATOR.pattern, re.IGNORECASE)
-_UNBOUNDED = _late(r"upper bound|unbacked|\bu\d+\b")
+_NODE = re.compile(r"(?:\b[Nn]ode(?:\.meta)? '?|%)(\w+)")
+_ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=")
+_OPERATOR = re.compile(r"\b([a-z_]\w*)(?:::|\.)(\w+)")
+_OPERATOR_OF_ANY_CASE = re.compile(_OPERATOR.pattern, re.IGNORECASE)
+_UNBOUNDED = re.compile(r"upper bound|unbacked|\bu\d+\b")
 
 
 def node_names(text: str) -> list[str]:
@@ -917,15 +901,15 @@ def is_about_unbounded_size(text: str) -> bool:
 _FUNCTIONAL = "mutating a non-functional tensor with a functional tensor"
 _MEMORY_TWICE = ("expected compiled_fn to be GraphModule", _FUNCTIONAL)
 # Of torch's decompositions, and of inductor's trace, which names no constant.
-_CONSTANT = _late(r"Constant (\S+) is mutated in the forward method")
+_CONSTANT = re.compile(r"Constant (\S+) is mutated in the forward method")
 _SOME_CONSTANT = (_FUNCTIONAL, "to have an entirely functional graph")
 _OTHER_SHAPE = (
     "num_mutated_inp_runtime_indices",
     "Encountered a set_ on a graph input",
     "input that received a metadata mutation",
 )
-_CARRIED_TWICE = _late(r"(cond_fn|body_fn|true_fn|false_fn) might be aliasing the input or the output")
-_CLASS = _late(
+_CARRIED_TWICE = re.compile(r"(cond_fn|body_fn|true_fn|false_fn) might be aliasing the input or the output")
+_CLASS = re.compile(
     r"TreeSpec of namedtuple class <class '(?P<namedtuple>[^']+)'>"
     r"|No registered serialization name for <class '(?P<other>[^']+)'>"
 )
