@@ -23,7 +23,7 @@ if "EXPORTLINT_CACHE_DIR" not in os.environ:
     os.environ["EXPORTLINT_CACHE_DIR"] = tempfile.mkdtemp(prefix="exportlint-tests-")
     atexit.register(shutil.rmtree, os.environ["EXPORTLINT_CACHE_DIR"], ignore_errors=True)
 # The compiler of these tests knows the vector instructions of their machine. Else inductor finds that out anew in every
-# process that compiles: for each kind of them with a process of its own, which loads torch, ten seconds in all.
+# process that compiles: for each kind of them with a process of its own, which loads torch.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 # What inductor has compiled, it finds again in the next trial.
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(os.environ["EXPORTLINT_CACHE_DIR"], "inductor")))

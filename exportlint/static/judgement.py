@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from exportlint.engine.source.parsed import FileStore
 
 
-# What the cache may take. All of transformers (2860 files) takes some 7 MB, for one version of exportlint and its
-# rules.
+# What the cache may take: 140 files of transformers took 348 KB, for one version of exportlint and its rules.
 MOST_BYTES = 256_000_000
 
 

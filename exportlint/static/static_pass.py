@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Another process has to import the parser and the rules first, which takes as long as judging so many bytes.
 BYTES_WORTH_A_PROCESS = 200_000
+# The third only where a judgement failed in the second, so that another file speaks of a place.
+_ROUNDS = 3
 OnJudged = Callable[[int, int], None]
 LinesByFile = Mapping[str, frozenset[int]]
 Judge = Callable[[Mapping[SourceFile, LinesByFile]], "Iterator[tuple[SourceFile, Judgement]]"]
@@ -141,7 +143,7 @@ class StaticPass:
             }
             missing: dict[SourceFile, LinesByFile] = {file: {} for file, judged in found.items() if judged is None}
             done = len(files) - len(missing)
-            for is_last in (False, False, True):
+            for _ in range(_ROUNDS):
                 for file, judgement in judges.judged(missing):
                     found[file] = judgement
                     if memory and given.isdisjoint(judgement.read):  # else it holds for this run alone
@@ -154,11 +156,10 @@ class StaticPass:
                 for judgement in judgements:
                     merged.add(judgement)
                 # Rewrites for functions of other files are made a second time round, when it is known which of the
-                # files that run a function speaks of it: a library's models run the same ones hundreds of times. A
-                # third time only where a judgement failed, so that another file speaks.
+                # files that run a function speaks of it: a library's models run the same ones hundreds of times.
                 unmade = merged.unmade()
                 missing = {file: unmade[path] for file in files if (path := str(file.absolute)) in unmade}
-                if is_last or not missing:
+                if not missing:
                     break
         self._judgements |= {one.path: one for one in judgements if not one.failed}
         return judgements, merged

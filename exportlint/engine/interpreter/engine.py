@@ -183,13 +183,10 @@ class Engine(Interpreter):
         self.beliefs: dict[Path, Belief] = defaultdict(Belief)
         self.training = False  # export wants eval mode; train mode has its own rule
         self.operators = 0
-        # What was computed once: results and filled arguments of calls, by what decides how a call goes, names of
-        # modules, and what classes and constructions give their objects.
+        # What was computed once: results and filled arguments of calls, by what decides how a call goes, and what
+        # constructions give their objects. What is so whoever asks, the project remembers.
         self._results: dict[tuple[object, ...], Value] = {}
         self._changed: dict[tuple[object, ...], dict[int | str, Value]] = {}
-        self._levels: dict[tuple[ModuleInfo, str], Value] = {}
-        self._attributes: dict[ClassInfo, dict[str, Value]] = {}
-        self._class_bodies: dict[ClassInfo, dict[str, Value]] = {}
         self._constructions: dict[tuple[object, ...], Construction] = {}
         # Where the run stands.
         self._contexts: dict[FunctionInfo | ast.AST, int] = defaultdict(int)
@@ -409,10 +406,7 @@ class Engine(Interpreter):
 
     def module_level(self, module: ModuleInfo, name: str) -> Value:
         """What a name means when the function does not bind it."""
-        key = (module, name)
-        if key not in self._levels:
-            self._levels[key] = self._known_of_project(Engine._module_level, key, UNKNOWN)
-        return self._levels[key]
+        return self._known_of_project(Engine._module_level, (module, name), UNKNOWN)
 
     def _module_level(self, place: tuple[ModuleInfo, str]) -> Value:
         module, name = place
@@ -450,10 +444,8 @@ class Engine(Interpreter):
 
     def attributes(self, cls: ClassInfo) -> dict[str, Value]:
         """What `__init__` (and the class body) puts on the object."""
-        if cls not in self._attributes:
-            none: dict[str, Value] = {}  # where a constructor reads its own attributes
-            self._attributes[cls] = self._known_of_project(Engine._attributes_of, cls, none)
-        return self._attributes[cls]
+        none: dict[str, Value] = {}  # where a constructor reads its own attributes
+        return self._known_of_project(Engine._attributes_of, cls, none)
 
     def _attributes_of(self, cls: ClassInfo) -> dict[str, Value]:
         found: dict[str, Value] = {}
@@ -483,10 +475,8 @@ class Engine(Interpreter):
 
     def class_levels(self, cls: ClassInfo) -> dict[str, Value]:
         """What the class body assigns, which is the same for all classes that inherit it."""
-        if cls not in self._class_bodies:
-            none: dict[str, Value] = {}
-            self._class_bodies[cls] = self._known_of_project(Engine._class_body, cls, none)
-        return self._class_bodies[cls]
+        none: dict[str, Value] = {}
+        return self._known_of_project(Engine._class_body, cls, none)
 
     def _class_body(self, cls: ClassInfo) -> dict[str, Value]:
         return {name: self._class_level(cls, node) for name, node in class_assignments(cls)}

@@ -347,17 +347,17 @@ class Project:
         self._given.update(map(str, (path, *path.parents)))
         root, name = package_of(path, self._exists)
         folders = (root, *_project_folders(root, self._exists))
-        self._see(name.partition(".")[0], *folders, *(package_of(home, self._exists)[0] for home in homes))
+        self._see(*folders, *(package_of(home, self._exists)[0] for home in homes), own=name.partition(".")[0])
         known = self._by_path.get(path)
         module = known if known and known.parts is parsed else self._register(path, name, parsed)
         self.memo.reading.of(module.key)
         return module
 
-    def _see(self, own: str, *roots: Path) -> None:
+    def _see(self, *roots: Path, own: str | None = None) -> None:
         """Names are looked up in these folders, too, and those of the package `own` also among installed packages."""
         before = (len(self._roots), len(self._own))
         self._roots.update(dict.fromkeys(roots))
-        if any(root.name in _SHARED for root in self._roots):  # else nobody asks
+        if own is not None and any(root.name in _SHARED for root in self._roots):  # else nobody asks
             self._own.add(own)
         if (len(self._roots), len(self._own)) != before:
             self.memo.forget()
@@ -368,7 +368,7 @@ class Project:
 
     def file(self, path: Path) -> ModuleInfo | None:
         """The file at an absolute path; None where none is there, or none that can be parsed."""
-        self._see("", package_of(path, self._exists)[0])  # where its own names are looked up
+        self._see(package_of(path, self._exists)[0])  # where its own names are looked up
         return self._at(path) if self._exists(str(path)) else None
 
     def close(self) -> None:
@@ -491,7 +491,10 @@ class ProjectIndex:
         homes = (package_of(home, self.files.exists)[0] for home in self._homes)
         seen = (root, *_project_folders(root, self.files.exists), *homes)
         own = (name.partition(".")[0],) if any(folder.name in _SHARED for folder in seen) else ()
-        return self._projects.setdefault((*seen, *own), Project(self.files))
+        key = (*seen, *own)
+        if key not in self._projects:
+            self._projects[key] = Project(self.files)
+        return self._projects[key]
 
     def close(self) -> None:
         """Forget all of it, so that memory is freed at once."""
