@@ -434,7 +434,8 @@ def lay_over(path: str, statements: Mapping[int, Sequence[str]]) -> bool:
     tree = laid.visit(tree)
     new = {(code.co_firstlineno, code.co_name): code for code in _codes(compile(tree, path, "exec", dont_inherit=True))}
     gc.unfreeze()  # also of modules that the server has loaded
-    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
+    # By type: isinstance asks an object for its class, which a weak proxy whose object is gone answers by raising.
+    functions = [one for one in gc.get_objects() if type(one) is FunctionType and one.__code__.co_filename == path]
     changed = False
     for function in functions:
         old = function.__code__

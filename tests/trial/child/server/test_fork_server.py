@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,20 @@ def test_a_function_that_was_loaded_so_is_found_where_statements_are_laid_over_i
         with _kept_for_forks():
             exec(compile(file.read_text("utf-8"), str(file), "exec"), namespace)  # noqa: S102 - the lines above
         return lay_over(str(file), {2: ["y = y + 1"]}), namespace["grown"](1)
+
+    assert in_fork(load, tmp_path).value == (True, 3)
+
+
+def test_statements_are_laid_over_a_file_where_a_weak_proxy_outlived_its_object(tmp_path: Path) -> None:
+    file = tmp_path / "late.py"
+    file.write_text("def grown(x):\n    y = x * 2\n    return y\n", "utf-8")
+
+    def load() -> tuple[bool, int]:
+        proxy = weakref.proxy(torch.nn.Linear(1, 1))
+        namespace: dict[str, Any] = {}
+        exec(compile(file.read_text("utf-8"), str(file), "exec"), namespace)  # noqa: S102 - the lines above
+        held = [proxy]
+        return lay_over(str(file), {2: ["y = y + 1"]}), namespace["grown"](len(held))
 
     assert in_fork(load, tmp_path).value == (True, 3)
 
