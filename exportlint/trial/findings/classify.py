@@ -22,6 +22,7 @@ from exportlint.trial.findings.wording.finding_messages import (
     graph_break_words,
     note_words,
     submodule_words,
+    unchecked_words,
     warning_words,
 )
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
@@ -87,6 +88,10 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
     words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
     if where.stage.reports_on in where.exported:  # the real export takes what this report warns of
         yield _finding(where, seen, "draft", words, Severity.NOTE)
+        return
+    if where.stage.kind is StageKind.COMPARE and not seen.details.get("ended"):
+        # The export passed before: what raises here is a check, which says nothing about what torch takes.
+        yield _finding(where, seen, "unchecked", unchecked_words(seen), Severity.ERROR)
         return
     severity = Severity.NOTE if where.stage.informs else Severity.ERROR
     if "submodule" in seen.details:

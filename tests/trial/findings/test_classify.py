@@ -268,6 +268,15 @@ def test_a_stage_that_looks_for_more_and_crashes_says_nothing_about_the_model():
     assert len(findings(ended, "export-strict")) == 1
 
 
+def test_a_check_that_raises_says_that_nothing_is_known_and_refuses_in_no_mode():
+    seen = Observation("exception", "object is gone", error_class="ReferenceError", details={"mode": "non-strict"})
+    unknown = finding(seen, "soundness")
+    assert unknown.effect == {}
+    assert "is not known: the check itself raised object is gone" in unknown.message
+    ended = dataclasses.replace(seen, details={"mode": "non-strict", "ended": "timed-out"})
+    assert "timed out" in finding(ended, "soundness").message
+
+
 def test_a_mistake_in_naming_the_target_is_no_finding_about_the_model():
     seen = of_exception(TargetError("there is no file"))
     assert findings(seen, "load") == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.loading.as_first import is_gone
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def outside_readers() -> Iterator[Reader]:
     """The name of each place, with a function that gives its present value."""
     for module in own_modules():
         for key, value in list(vars(module).items()):
-            if key.startswith("__"):
+            if key.startswith("__") or is_gone(value):
                 continue
             if not isinstance(value, _FIXED) and not callable(value):
                 yield f"{GLOBAL}{key}", partial(vars(module).get, key)
@@ -89,6 +90,8 @@ def own_modules() -> list[Any]:
 
 def _of_class(cls: type) -> Iterator[Reader]:
     for key, value in list(vars(cls).items()):
+        if is_gone(value):
+            continue
         if isinstance(value, FunctionType):
             yield from _of_function(value)
         elif not key.startswith("__") and not callable(value) and not hasattr(value, "__get__"):
@@ -139,4 +142,4 @@ def _held(cell: Any) -> Any:
         value = cell.cell_contents
     except ValueError:
         return None  # nothing yet
-    return None if isinstance(value, _FIXED) or callable(value) else value
+    return None if is_gone(value) or isinstance(value, _FIXED) or callable(value) else value

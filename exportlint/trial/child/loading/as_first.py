@@ -111,12 +111,22 @@ def _reached(value: Any, *, names: bool) -> Iterator[Any]:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, _ATOMS) or id(one) in seen:
+        if is_gone(one) or isinstance(one, _ATOMS) or id(one) in seen:
             continue
         seen.add(id(one))
         yield one
         if type(one) is not int:
             waiting += _held(one, names=names)
+
+
+def is_gone(one: Any) -> bool:
+    """Is it a weak proxy whose object is no more? Such a one raises whatever is asked of it, its class too."""
+    if type(one) in weakref.ProxyTypes:
+        try:
+            return one.__class__ is None
+        except ReferenceError:
+            return True
+    return False
 
 
 def _held(one: Any, *, names: bool) -> Iterable[Any]:

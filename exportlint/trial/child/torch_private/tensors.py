@@ -29,7 +29,8 @@ CHECKS_ARGUMENTS = "_validate_args"
 
 def is_fake(value: Any) -> bool:
     """A tensor of a trace, without data."""
-    return isinstance(value, FakeTensor)
+    # By its type: isinstance asks the value for its class, and a weak proxy whose object is gone raises then.
+    return issubclass(type(value), FakeTensor)
 
 
 def with_fakes(call: Callable[[Any], T], arguments: Any) -> T:

@@ -109,6 +109,15 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
     return advised(words, seen, thorough=not stage.reports_on) if stage.of_export else words
 
 
+def unchecked_words(seen: Observation) -> Words:
+    """Of a check of the exported program that raised in place of an answer."""
+    return Words(
+        "whether the exported program computes what eager computes is not known: the check itself raised "
+        f"{one_line(seen.text)}",
+        "compare the two by hand before you ship it, and report the model to exportlint",
+    )
+
+
 def graph_break_words(seen: Observation) -> Words:
     """Of a break that torch.compile would make."""
     words = torch_words(seen)

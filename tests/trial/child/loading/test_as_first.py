@@ -62,6 +62,7 @@ MODELS = {
         "def __getstate__(self):\n    return {**vars(self), 'extra': torch.zeros(4)}",
     ),
     "weak reference": ("self.owner = weakref.ref(self)", "return self.owner().l(x)"),
+    "weak proxy whose object is gone": ("self.owners = [weakref.proxy(nn.Linear(1, 1))]", "return self.l(x)"),
     "dict of ids": ("self.scales = {id(self.l): 3.0}", "return self.l(x) * self.scales[id(self.l)]"),
     "dict of parameters": ("self.scales = {self.l.weight: 3.0}", "return self.l(x) * self.scales[self.l.weight]"),
     "function that closes over the model": ("self.f = lambda y: y * self.l.bias", "return self.f(self.l(x))"),
@@ -77,6 +78,7 @@ from torch import nn
 
 torch.manual_seed(0)
 SHARED = nn.Linear(4, 4)
+GONE = weakref.proxy(nn.Linear(1, 1))
 
 
 class Masked(nn.Module):
@@ -204,7 +206,13 @@ def test_a_trial_says_what_torch_says_without_it(folder: Path, plain: dict[tuple
 
 @pytest.mark.slow
 def test_a_program_is_compared_with_eager_of_the_model_itself(folder: Path, plain: dict[tuple[str, str], str]) -> None:
-    names = ("scripted_part.py", "hook_that_keeps_what_it_saw.py", "lock_and_file.py", "own_state.py")
+    names = (
+        "scripted_part.py",
+        "hook_that_keeps_what_it_saw.py",
+        "lock_and_file.py",
+        "own_state.py",
+        "weak_proxy_whose_object_is_gone.py",
+    )
     found = list(trial_of(*(folder / name for name in names)))
     assert found
     assert all(plain[name, mode] == outcome for name, mode, outcome in found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.loading.as_first import is_gone
 from exportlint.trial.child.torch_private.tensors import CHECKS_ARGUMENTS, is_fake
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, Any]]:
     """Every tensor and plain value inside, with its path such as `[0].logits`; lengths and keys are leaves too."""
-    if isinstance(value, (torch.Tensor, *PLAIN)):
+    if is_gone(value):
+        yield path, type(value).__name__
+    elif isinstance(value, (torch.Tensor, *PLAIN)):
         yield path, value
     elif levels == 0:  # a cycle, or nothing that anybody compares
         yield path, type(value).__name__
