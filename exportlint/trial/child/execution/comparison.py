@@ -28,7 +28,7 @@ class Difference:
 
     path        of the value, such as `[0].logits`
     what        values, value, shape, dtype, eager-only, program-only, order
-    ours        what eager has there, as text; theirs: what the program has
+    ours        what eager has there, as text; theirs: what the program has. Of tensors the elements furthest apart
     max_error   how far numbers are apart; None where it is no matter of numbers
     """
 
@@ -85,7 +85,22 @@ def _compare_tensor(path: str, ours: torch.Tensor, theirs: torch.Tensor, *, exac
             return None
     elif torch.equal(ours, theirs):
         return None
-    return Difference(path, "values", max_error=max_error(ours, theirs))
+    return Difference(path, "values", *_where_furthest(ours, theirs), max_error(ours, theirs))
+
+
+def _where_furthest(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[str, str]:
+    """The two elements that are furthest apart, as text; a number beside what is none is further than any two."""
+    wide = torch.complex128 if ours.dtype.is_complex else torch.float64
+    one, other = ours.to(wide), theirs.to(wide)
+    gap = (one - other).abs()
+    gap = torch.where((one == other) | (one.isnan() & other.isnan()), 0.0, gap.nan_to_num(nan=math.inf))
+    index = [int(at) for at in torch.unravel_index(gap.argmax(), gap.shape)]
+    place = f" at {index}" if index else ""
+    return f"{_number(ours[tuple(index)].item())}{place}", _number(theirs[tuple(index)].item())
+
+
+def _number(value: complex) -> str:
+    return f"{value:.4g}" if isinstance(value, (float, complex)) else str(value)
 
 
 def apart_by(ours: Leaves, theirs: Leaves, largest: float) -> float | None:
