@@ -35,7 +35,7 @@ def explain(text: str) -> str:
 
 
 def brief(rule: str, torch: str | None, modes: Sequence[str]) -> str:
-    """The page of a rule, and what one torch version did with the models that fail; Markdown.
+    """The page of a rule, and what one torch version did with its Bad models; Markdown.
 
     Empty for a name that no rule has.
     """
@@ -43,7 +43,7 @@ def brief(rule: str, torch: str | None, modes: Sequence[str]) -> str:
     if info is None:
         return ""
     did = [f"- {mode}: {text}" for mode in modes if torch and (text := measured(info, torch, mode))]
-    title = f"What torch {torch} did with the models that fail:"
+    title = f"What torch {torch} did with the Bad models of its fixture:"
     return "\n\n".join([f"**{info.name}**", info.page, *(["\n".join([title, "", *did])] if did else [])])
 
 
@@ -108,7 +108,7 @@ def _measured(info: RuleInfo) -> str:
         return _lowered(info)
     rows = [(version, [measured(info, version, mode) for mode in MODES]) for version in versions()]
     lines = [f"  torch {version}: {_by_mode(outcomes)}" for version, outcomes in rows if any(outcomes)]
-    return "\n".join(["What torch did with the models that fail:", *lines]) if lines else ""
+    return "\n".join(["What torch did with the Bad models of its fixture:", *lines]) if lines else ""
 
 
 def _compiled(info: RuleInfo) -> str:
@@ -123,7 +123,7 @@ def _lowered(info: RuleInfo) -> str:
         for version in versions()
         if (outcome := lowered(info, version, target))
     ]
-    title = "What targets of deployment did with the models that fail; torch exports them (see --lower):"
+    title = "What targets of deployment did with the Bad models of its fixture; torch exports them (see --lower):"
     return "\n".join([title, *lines]) if lines else ""
 
 

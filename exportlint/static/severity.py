@@ -36,6 +36,7 @@ _DOES_BESIDE = {
     "raises": "exports it, and the program raises",
     "eager-after-export": "exports it and breaks the model itself, silently",
     "fake-tensor-left": "exports it and breaks the model itself, silently",
+    **dict.fromkeys(("stdout", "log", "files", "observe"), "exports it and leaves it out of the program, silently"),
 }
 
 

@@ -24,6 +24,7 @@ class Net(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(4)
         self.register_buffer("scale", torch.ones(4))
+        self.limit, self.least, self.traced = 0.5, 0.0, True
 
     def forward(self, x, mask=None):
         rows = x[x > 0]
@@ -48,6 +49,9 @@ example_args = (torch.ones(2, 4),)
         ("width", "size 4"),
         ("self.norm", "module torch.nn.LayerNorm"),
         ("self.scale", "tensor, 1 dim (4), a buffer"),
+        ("self.limit", "Python float other than 0"),
+        ("self.least", "Python float 0"),
+        ("self.traced", "Python bool True"),
         ("'a'", "Python str a"),
         ("nothing_known", ""),
     ],

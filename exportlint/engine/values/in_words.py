@@ -112,7 +112,15 @@ def _size(extent: Extent) -> str:
 
 
 def _truth(scalar: Scalar) -> str:
-    return "" if scalar.truth is None or scalar.name else f" that is {'true' if scalar.truth else 'false'}"
+    """What is known of the value by whether Python takes it for true, where it is not known itself."""
+    if scalar.truth is None or scalar.name:
+        return ""
+    match scalar.container:
+        case "int" | "float" | "complex":
+            return " other than 0" if scalar.truth else " 0"
+        case "str" | "bytes":
+            return ", not empty" if scalar.truth else ", empty"
+    return f" that is {'true' if scalar.truth else 'false'}"
 
 
 def _name(option: Module | Instance | Class) -> str:
