@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from exportlint.engine.values.shape_specification import Misfit, Specification, size_written, specifications
     from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.errors import UserError
-    from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
+    from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity, TrailStep
     from exportlint.rule.base import Rule, Scope
     from exportlint.rule.branches.branch_function import Branch, Touch
     from exportlint.rule.branches.branch_results import ResultDtype, Results, ResultShape
@@ -64,7 +64,7 @@ _NAMES_OF_MODULES = {
     "engine.values.shape_specification": "Misfit Specification size_written specifications",
     "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
-    "finding": "Applicability Edit Finding Fix Link Severity",
+    "finding": "Applicability Edit Finding Fix Link Severity TrailStep",
     "rule.base": "Rule Scope",
     "rule.branches.branch_function": "Branch Touch",
     "rule.branches.branch_results": "ResultDtype ResultShape Results",
@@ -129,6 +129,7 @@ __all__ = [
     "Source",
     "Specification",
     "Touch",
+    "TrailStep",
     "TruthRule",
     "Use",
     "UserError",

@@ -108,6 +108,19 @@ class Fix:
     loose_trace: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TrailStep:
+    """A line that a finding leads back to: where a value comes from, or a call on the way to the line.
+
+    >>> TrailStep("`x` of forward", "net.py", 5).line
+    5
+    """
+
+    text: str
+    path: str
+    line: int
+
+
 class Wanted(str, enum.Enum):
     """Which rewrites of a finding somebody will look at: making them is most of what a finding costs."""
 
@@ -132,6 +145,8 @@ class Finding:
     fingerprint   stays the same when the line moves
     case          which case of its rule it is; empty: a trial alone found it
     predicted     the part of `message` that says what torch does with such code, as it was measured
+    trail         where the value comes from that it is about, the nearest first, as the message tells it too
+    calls         the calls that led torch to the line, the outermost first; empty: torch told none
     rewrites      all that its rule knows to write instead, the best one first, whether it was tried or not
 
     >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
@@ -157,6 +172,8 @@ class Finding:
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     lowerings: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[Fix, ...] = field(default=(), compare=False)
+    trail: tuple[TrailStep, ...] = field(default=(), compare=False)
+    calls: tuple[TrailStep, ...] = field(default=(), compare=False)
     case: str = field(default="", compare=False)
     predicted: str = field(default="", compare=False)
 

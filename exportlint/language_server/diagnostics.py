@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -10,6 +11,8 @@ from exportlint.finding import Severity
 from exportlint.language_server.projects import NOT_JUDGED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from exportlint.finding import Finding
     from exportlint.language_server.positions import Sheet
 
@@ -21,8 +24,9 @@ _SEVERITIES = {
 }
 
 
-def diagnostic(finding: Finding, sheet: Sheet, source: str = STATIC) -> types.Diagnostic:
-    """Of a finding in this text."""
+def diagnostic(finding: Finding, sheet: Sheet, source: str = STATIC, *, fresh: bool = True) -> types.Diagnostic:
+    """Of a finding in this text. `fresh`: it was found in it, so that the lines which it leads back to are where it
+    says; else the text was edited since."""
     instead = f"\ninstead: {finding.fix.description}" if finding.fix else ""
     link = next((one.url for one in finding.links), None)
     return types.Diagnostic(
@@ -32,4 +36,17 @@ def diagnostic(finding: Finding, sheet: Sheet, source: str = STATIC) -> types.Di
         None if finding.rule == NOT_JUDGED else finding.rule,
         types.CodeDescription(link) if link else None,
         source,
+        related_information=list(_related(finding)) if fresh else None,
     )
+
+
+def _related(finding: Finding) -> Iterator[types.DiagnosticRelatedInformation]:
+    """The lines that it leads back to, each whole: an editor takes a character beyond the end of a line for its end."""
+    for word, steps in (("comes from", finding.trail), ("called by", finding.calls)):
+        for step in steps:
+            line = types.Range(types.Position(step.line - 1, 0), types.Position(step.line - 1, _BEYOND))
+            place = types.Location(Path(step.path).resolve().as_uri(), line)
+            yield types.DiagnosticRelatedInformation(place, f"{word} {step.text}")
+
+
+_BEYOND = 10_000

@@ -204,9 +204,9 @@ class Server(LanguageServer):
             for one in moved(findings, text, sheet.plain):
                 twin = static.pop((one.rule, one.line, one.column), None)
                 finding = replace(one, rewrites=twin.rewrites, fix=twin.fix or one.fix) if twin else one
-                yield _Shown(diagnostic(finding, sheet, TRIAL), finding, fresh)
+                yield _Shown(diagnostic(finding, sheet, TRIAL, fresh=text == sheet.plain), finding, fresh)
         for one in (*static.values(), *judged.wrong):
-            yield _Shown(diagnostic(one, sheet, STATIC), one, fresh)
+            yield _Shown(diagnostic(one, sheet, STATIC, fresh=fresh), one, fresh)
 
 
 # What the client tells.

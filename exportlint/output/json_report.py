@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from exportlint.finding import Finding, Fix, Severity
+from exportlint.finding import Finding, Fix, Severity, TrailStep
 from exportlint.trial.protocol.frames import from_here
 from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.version import __version__
@@ -60,10 +60,18 @@ def _finding(finding: Finding, report: Report) -> dict[str, Any]:
         "fix": _fix(finding.fix) if finding.fix else None,
         "fingerprint": finding.fingerprint,
     }
+    if finding.trail:
+        data["trail"] = [_step(step) for step in finding.trail]
+    if finding.calls:
+        data["calls"] = [_step(step) for step in finding.calls]
     if finding.lowerings:
         data["lowerings"] = dict(finding.lowerings)
     # Only with --show-suppressed, where a reader could not distinguish such a finding from one that counts.
     return {**data, "suppressed": True} if "suppressed" in report.label(finding) else data
+
+
+def _step(step: TrailStep) -> dict[str, Any]:
+    return {"text": step.text, "path": step.path, "line": step.line}
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

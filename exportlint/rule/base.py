@@ -137,7 +137,19 @@ class Rule(Visitor):
 
         in_python, handler = is_in_python(self.code, node, because), caught_at(self.code, node)
         said = (exported, compiled, at_most)
-        self.found.append(Suspicion(path, self.rule_name(), case, place, *said, in_python=in_python, caught_at=handler))
+        steps = because.trail if because is not None else ()
+        self.found.append(
+            Suspicion(
+                path,
+                self.rule_name(),
+                case,
+                place,
+                *said,
+                in_python=in_python,
+                caught_at=handler,
+                trail=tuple((step.text, step.line, str(step.path or path)) for step in steps),
+            )
+        )
         self.reported.append(node)
 
 

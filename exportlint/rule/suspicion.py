@@ -137,7 +137,8 @@ class Suspicion:
     the rule's repair, the best one first. `in_python`: torch.compile has left the graph before it comes there, so that
     what it does with such code is not to be told. `caught_at`: the line of the handler that catches a refusal of it, in
     non-strict mode; 0: there is none. `unmade`: the rewrites wait until it is known whether this judgement is the
-    one that speaks of the place. `exported` says it where an export is judged, `compiled` where torch.compile is.
+    one that speaks of the place. `trail`: where the value comes from, the nearest first, each as what was read, with
+    its line and its file. `exported` says it where an export is judged, `compiled` where torch.compile is.
     """
 
     path: str
@@ -152,3 +153,4 @@ class Suspicion:
     in_python: bool = False
     caught_at: int = 0
     unmade: bool = False
+    trail: tuple[tuple[str, int, str], ...] = ()

@@ -99,13 +99,16 @@ def _suspicion_from_plain(
     in_python: bool,
     caught_at: int,
     unmade: bool,
+    trail: Any,
 ) -> Suspicion:
     line, column, end_line, end_column = place
     where = Place(line, column, end_line, end_column)
     pages = tuple(Link(kind, name, url) for kind, name, url in links)
     ways = tuple(_rewrite_from_plain(*entry) for entry in rewrites)
     said = (Wording(*exported), Wording(*compiled))
-    return Suspicion(path, rule, case, where, *said, Severity(at_most), pages, ways, in_python, caught_at, unmade)
+    steps = tuple((text, at, file) for text, at, file in trail)
+    most = Severity(at_most)
+    return Suspicion(path, rule, case, where, *said, most, pages, ways, in_python, caught_at, unmade, steps)
 
 
 def _rewrite_from_plain(

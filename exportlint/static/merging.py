@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.files import shown as shown_path
-from exportlint.finding import DOUBT, Applicability, Edit, Finding, Fix, Severity, fingerprint
+from exportlint.finding import DOUBT, Applicability, Edit, Finding, Fix, Severity, TrailStep, fingerprint
 from exportlint.trial.protocol.outcomes import NON_STRICT, REFUSED
 
 if TYPE_CHECKING:
@@ -133,6 +133,10 @@ class MergedSuspicions:
             shown_by=measured.shown_by(suspicion.case),
             lowerings=measured.lowerings(suspicion.case),
             rewrites=rewrites,
+            trail=tuple(
+                TrailStep(text, self._shown.get(path) or shown_path(Path(path)), at)
+                for text, at, path in suspicion.trail
+            ),
             case=suspicion.case,
             predicted=predicted,
         )

@@ -180,6 +180,16 @@ async def test_what_is_open_is_judged_as_it_is_typed(opened: Callable[..., Edito
     assert await editor.rules(bool) == [("data-dependent-branch", 7)]
 
 
+async def test_the_lines_that_a_value_comes_from_are_told_until_the_text_is_edited(
+    opened: Callable[..., Editor],
+) -> None:
+    editor = opened("gate.py", GATE.replace("if x.mean() > 0", "y = x + 1\n        if y.mean() > 0"))
+    (found,) = await editor.shown(bool)
+    steps = [(one.location.range.start.line, one.message) for one in found.related_information or ()]
+    assert steps == [(6, "comes from `y`"), (5, "comes from parameter `x` of forward")]
+    assert {one.location.uri for one in found.related_information or ()} == {editor.document.uri}
+
+
 async def test_while_a_line_is_half_typed_the_others_keep_their_findings(opened: Callable[..., Editor]) -> None:
     editor = opened("gate.py", GATE)
     await editor.shown(bool)

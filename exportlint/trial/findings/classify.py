@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.finding import Link, Severity
+from exportlint.finding import Link, Severity, TrailStep
 from exportlint.reference.lookup import link_for_case, link_for_graph_break
 from exportlint.registry import all_rules, rules_that_know
 from exportlint.trial.findings.trial_finding import TrialFinding
@@ -200,6 +200,7 @@ def _finding(
         measured=measured,
         effect=measured,
         links=tuple(_links(seen, rule)),
+        calls=tuple(_calls(seen, at, where.root)),
         read_at=_read_at(seen, where.root),
         code=str(seen.details.get("fake_kernel", "")),
         inside=_inside(seen, at) + _called_at(seen, where.root) + _scripted_at(seen, where.root),
@@ -213,6 +214,15 @@ def _place(where: StageContext, seen: Observation) -> tuple[Frame | None, str | 
     """The frame that the finding stands at, with its file and line; without one, those of the target."""
     at = own_call(seen, where.root) or seen.user
     return at, at.path if at else where.path, (at.line if at else where.line) or 1
+
+
+def _calls(seen: Observation, at: Frame | None, root: Path) -> Iterator[TrailStep]:
+    """The people's own frames on the way to the one that the finding stands at."""
+    # Its last one: a function may call itself.
+    last = max((nth for nth, frame in enumerate(seen.frames) if frame == at), default=0)
+    for frame in seen.frames[:last]:
+        if is_user_path(frame.path) and not is_installed(frame.path):
+            yield TrailStep(f"`{frame.text}` in {frame.function}", shown(frame.path, root), frame.line)
 
 
 def shown(path: str, root: Path) -> str:

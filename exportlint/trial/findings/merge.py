@@ -570,6 +570,7 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
         links=_links_of_both(static, tried),
+        calls=tried.calls,
         fix=found.advice(static.fix.description)
         if static.fix and (found.remedy or found.code)
         else static.fix or tried.fix,

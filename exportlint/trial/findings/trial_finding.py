@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
+from exportlint.finding import Evidence, Finding, Fix, Link, Severity, TrailStep, fingerprint
 from exportlint.trial.findings.wording.finding_messages import effect_in_words
 from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import LADDER, LOAD, LOWERINGS, NEVER_RAN, SCRIPT, lowering
@@ -33,6 +33,7 @@ class TrialFinding:
     line_text  the source of the line
     placed     torch named the line, or a comparison did; else the place is the target's
     measured   what the mode did that found it; `effect` also what the other mode did
+    calls      the calls that led torch to the line, the outermost first
     remedy     what the trial changed so that the same export passed
     code       what to write, ready to paste; with a remedy, what the trial wrote
     switch     the flag of the model's own configuration that the remedy sets off, as a path from the model;
@@ -59,6 +60,7 @@ class TrialFinding:
     measured: Mapping[str, str] = field(default_factory=dict)
     effect: Mapping[str, str] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    calls: tuple[TrailStep, ...] = ()
     within: str = ""
     read_at: str = ""
     inside: str = ""
@@ -144,6 +146,7 @@ class TrialFinding:
             self.links,
             self.advice(self.words.suggestion),
             fingerprint(self.name, self.path, self.line_text),
+            calls=self.calls,
         )
 
 
