@@ -246,6 +246,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.edited_source",
         "exportlint.trial.protocol",
         "exportlint.repair",
+        "junitparser",
         "rich",
         "tabulate",
     },

@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
 from exportlint.finding import Severity
-from exportlint.output import AGENT, render
+from exportlint.output import AGENT, NAMES_RULES, render
 from exportlint.output.report import RenderOptions, Report, Shown
 from exportlint.workflow.progress import say
 from exportlint.workflow.report_building import Gathered, build_report
@@ -45,6 +46,8 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
         from exportlint.workflow.background import background_of  # noqa: PLC0415 (the engine and the fixtures' pages)
 
         made = replace(made, background=background_of(config, made.targets))
+    if output.output_format in NAMES_RULES:
+        made = replace(made, page=partial(_page_of_rule, config))
     options = replace(render_options(output.output_file), statistics=output.statistics)
     text = render(output.output_format, made, options)
     if output.output_file:
@@ -57,6 +60,12 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
     if gathered.stopped_by:
         return SIGNALLED + gathered.stopped_by
     return exit_code(made, exit_zero=output.exit_zero)
+
+
+def _page_of_rule(config: Config, rule: str) -> str:
+    from exportlint.pages.explanation import brief  # noqa: PLC0415 (the pages and the stored truth)
+
+    return brief(rule, config.torch, config.modes)
 
 
 def say_problems(problems: Sequence[Problem]) -> None:

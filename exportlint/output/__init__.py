@@ -14,13 +14,22 @@ FORMATS = {
     "full": "exportlint.output.full",
     "concise": "exportlint.output.concise",
     "json": "exportlint.output.json_report",
+    "json-lines": "exportlint.output.json_lines",
     "github": "exportlint.output.github",
+    "gitlab": "exportlint.output.gitlab",
+    "sarif": "exportlint.output.sarif",
+    "junit": "exportlint.output.junit",
+    "markdown": "exportlint.output.markdown",
     "agent": "exportlint.output.agent",
 }
+NAMES_RULES = frozenset({"sarif"})  # which formats have the page of each rule
 AGENT = "agent"  # it alone asks for what stands behind a report
 
 # Which rewrites a format shows; none of the others.
-SHOWN_REWRITES = {"json": Wanted.FIRST, "github": Wanted.FIRST, AGENT: Wanted.ALL}
+SHOWN_REWRITES = {
+    **dict.fromkeys(("json", "json-lines", "github", "markdown"), Wanted.FIRST),
+    **dict.fromkeys(("sarif", AGENT), Wanted.ALL),
+}
 
 
 def render(name: str, report: Report, options: RenderOptions) -> str:

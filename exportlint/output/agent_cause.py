@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence
-from exportlint.output.agent_rewrites import fenced, rewrites_lines
+from exportlint.output.agent_rewrites import rewrites_lines
 from exportlint.output.agent_source import WHOLE, clipped, listing
+from exportlint.output.rewrite_diff import fenced
 from exportlint.output.verdict import names_only_its_stage
 from exportlint.trial.protocol.frames import from_here, is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.output.agent import loud_causes, not_looked_at, sections
-from exportlint.output.agent_rewrites import diff_between, edited_texts, fenced
-from exportlint.output.agent_source import text_of
 from exportlint.output.background import KnownRewrite
+from exportlint.output.rewrite_diff import diff_between, edited_texts, fenced, text_of
 from exportlint.output.verdict import verdict
 from exportlint.repair.improvement import is_shown
 from exportlint.trial.protocol.outcomes import SKIPPED

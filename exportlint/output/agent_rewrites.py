@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from typing import TYPE_CHECKING
 
-from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.finding import Applicability
-from exportlint.output.agent_source import text_of
 from exportlint.output.background import KnownRewrite
+from exportlint.output.rewrite_diff import diff_between, edited_texts, fenced, text_of
 from exportlint.repair.wellformed import what_is_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from exportlint.finding import Edit, Finding, Fix
+    from exportlint.finding import Finding, Fix
     from exportlint.output.report import Report
 
 MOST_LINES = 56  # of all rewrites of a finding
-_CONTEXT = 2  # unchanged lines around a change: the function stands above
 _MOST, _MOST_DIFFS, _LONGEST_DIFF, _SHORTEST_DIFF = 8, 3, 44, 5
 _AROUND_DIFF = 3  # lines: its fences, and what was cut of it
 
@@ -63,23 +60,6 @@ def _known_of(fix: Fix) -> Iterator[str]:
 _NOT_TRIED = "not tried"
 
 
-def edited_texts(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:
-    """The texts after the edits; empty where they do not fit them."""
-    try:
-        return {path: edited(text, [edit for edit in edits if edit.path == path]) for path, text in texts.items()}
-    except (OverlappingEditsError, IndexError):
-        return {}
-
-
-def diff_between(texts: Mapping[str, str], new_texts: Mapping[str, str]) -> tuple[str, ...]:
-    """What became of the texts, line by line."""
-    lines: list[str] = []
-    for path, new in sorted(new_texts.items()):
-        old, names = texts[path], (f"a/{path}", f"b/{path}")
-        lines += difflib.unified_diff(old.split("\n"), new.split("\n"), *names, lineterm="", n=_CONTEXT)
-    return tuple(lines)
-
-
 def rewrites_lines(finding: Finding, report: Report) -> Iterator[str]:
     """A line for each, and the diffs of the first ones, in at most `MOST_LINES`."""
     known = known_rewrites(finding, report)
@@ -112,14 +92,3 @@ def _advice(finding: Finding, known: Sequence[KnownRewrite]) -> Iterator[str]:
 def _cut(lines: Sequence[str], most: int) -> list[str]:
     left = len(lines) - most
     return [*lines[:most], f"… {left} more lines"] if left > 0 else list(lines)
-
-
-def fenced(language: str, lines: Iterable[str]) -> Iterator[str]:
-    """A block of code of Markdown; its fence is longer than any in it."""
-    lines = list(lines)
-    fence = "```"
-    while any(line.lstrip(" +->|").startswith(fence) for line in lines):
-        fence += "`"
-    yield f"{fence}{language}"
-    yield from lines
-    yield fence

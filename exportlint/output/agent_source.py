@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.output.rewrite_diff import text_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from exportlint.finding import Finding
     from exportlint.output.report import Report
@@ -14,14 +16,6 @@ if TYPE_CHECKING:
 WHOLE = 60  # lines of a function that is shown as a whole
 _AROUND = 12  # lines on either side of a place that stands in no function
 _WIDEST, _WIDEST_NOTE = 200, 240
-
-
-def text_of(path: str, line: Callable[[str, int], str | None]) -> str:
-    """The file as a whole, from its lines; "" where there are none."""
-    lines: list[str] = []
-    while (found := line(path, len(lines) + 1)) is not None:
-        lines.append(found)
-    return "\n".join(lines)
 
 
 def clipped(text: str, most: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from exportlint.edited_source import edited
 from exportlint.finding import Applicability, Finding, Fix, Problem, Severity
 from exportlint.output import markdown
+from exportlint.output.checkout import from_checkout
 from exportlint.output.verdict import is_about_coverage
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def render(report: Report, options: RenderOptions) -> str:
     del options  # a log has no width and no colour
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(markdown.render(report))
+            file.write(markdown.job_summary(report))
     return "\n".join([*_commands(report), _data(report.headline)]) + "\n"
 
 
@@ -45,13 +46,13 @@ def _commands(report: Report) -> Iterator[str]:
 
 
 def _problem(problem: Problem) -> str:
-    place = {"file": _from_workspace(problem.path), "line": str(problem.line or 1), "title": "exportlint"}
+    place = {"file": from_checkout(problem.path), "line": str(problem.line or 1), "title": "exportlint"}
     return _command("error", place, f"{problem.path}: {problem.message}")
 
 
 def _finding(finding: Finding, level: str, source: Source) -> str:
     properties = {
-        "file": _from_workspace(finding.path),
+        "file": from_checkout(finding.path),
         "line": str(finding.line),
         "endLine": str(finding.end_line),
         "title": f"exportlint {finding.rule}",
@@ -66,12 +67,6 @@ def _suggestion(fix: Fix | None, source: Source) -> str:
     lines = _suggested_lines(fix, source) if fix else []
     tried = "" if fix is None or fix.applicability is Applicability.SAFE else ", which `exportlint fix` tries"
     return "\n".join([f"\nSuggested change{tried}:", *lines]) if lines else ""
-
-
-def _from_workspace(path: str) -> str:
-    """Annotations want paths from the root of the checkout, wherever the tool was started."""
-    workspace = os.environ.get("GITHUB_WORKSPACE")
-    return Path(os.path.relpath(path, workspace)).as_posix() if workspace else path
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:

@@ -56,13 +56,18 @@ def _no_source(_path: str, _line: int) -> str | None:
     return None
 
 
+def _no_page(_rule: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Report:
     """`findings` count. `cleared`, `suppressed` and `unreached` (suspicions in code that no target ran) are shown only
     when asked for, by `also`, and never count.
 
     `source` gives a line of a file, or None when there is no such line. `next_step` comes after trials only.
-    `background`: what else is known of a finding, for the format that asks for it.
+    `background`: what else is known of a finding, for the format that asks for it. `page`: that of a rule, as Markdown;
+    empty for a name that no rule has.
     """
 
     torch: str | None
@@ -79,6 +84,7 @@ class Report:
     purpose: str = EXPORT
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
     background: Background = field(default=NOTHING_BEHIND, compare=False)
+    page: Callable[[str], str] = field(default=_no_page, compare=False)
 
     @property
     def shown(self) -> tuple[Finding, ...]:

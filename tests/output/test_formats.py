@@ -169,7 +169,7 @@ def test_github_adds_the_job_summary_to_its_file(monkeypatch: pytest.MonkeyPatch
 
 def test_the_summary_and_the_terminal_have_one_order() -> None:
     marks = ("target src/", "refused", "cause 1 of 2", "cause 2 of 2", "read in the source, and", "exportlint explain")
-    for text in (render("full", REPORT, RenderOptions()), markdown.render(REPORT)):
+    for text in (render("full", REPORT, RenderOptions()), markdown.job_summary(REPORT)):
         places = [text.index(mark) for mark in marks]
         assert places == sorted(places)
 
