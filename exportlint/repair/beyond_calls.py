@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _DECLARED = ("example_args", "example_kwargs", "example_inputs", "dynamic_shapes")
 _COPYING = frozenset({"__deepcopy__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__",
                       "__getnewargs__", "__getnewargs_ex__"})  # fmt: skip
+# What calls run under, or ask for: all that are compared run under the same.
+_SURROUNDINGS = frozenset({"autocast", "is_autocast_enabled", "custom_fwd", "get_default_dtype", "get_default_device",
+                           "are_deterministic_algorithms_enabled", "get_num_threads"})  # fmt: skip
 _HOOK = re.compile(r"register_\w*hook\w*$")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -39,6 +42,14 @@ def beyond_calls(change: Change) -> Iterator[str]:
         )
         for name, what in takes_no_more(old, new):
             yield f"`{name}` in {where} takes {what} no more, and no call gave it"
+        for name, how in _takes_otherwise(old, new):
+            yield f"`{name}` in {where} {how}, and no call showed it"
+        for name, line in _added(_hooks_beside_calls, new, old):
+            yield f"`{name}`, line {line} of {where} before the edit, is gone: it ran where nothing was compared"
+        for text, line in _added(_surroundings, old, new):
+            yield f"`{text}`, {where}:{line}, is brought by the edit, and no call ran where it says otherwise"
+        for text, line in _added(_surroundings, new, old):
+            yield f"`{text}`, line {line} of {where} before the edit, is gone, and no call ran where it says otherwise"
         for name, line in _added(_copied_by, old, new):
             yield f"`{name}`, {where}:{line}, says how the model is copied or stored, which was not compared"
         for name, line in _added(_hooks, old, new):
@@ -74,6 +85,39 @@ def takes_no_more(before: str, after: str) -> Iterator[tuple[str, str]]:
             for one in _parameters(node.args):
                 if one not in left and not (takes_any and not one.startswith("*")):
                     yield name, f"`{one}`"
+
+
+def _takes_otherwise(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """How a forward takes the same arguments in another way: by another place, or another value where none is given.
+
+    >>> text = "class Net:\\n  def forward(self, x, low=0, high=1): ...\\n"
+    >>> list(_takes_otherwise(text, text.replace("low=0, high=1", "high=1, low=2")))
+    [('Net.forward', 'takes `low` in another place'), ('Net.forward', 'has another default of `low`')]
+    """
+    old, new = _functions(ast.parse(before)), _functions(ast.parse(after))
+    for name, node in old.items():
+        if name in new and node.name in {"forward", "__call__"}:
+            ours, theirs = _by_place(node.args), _by_place(new[name].args)
+            both = [one for one in ours if one in theirs]
+            moved = next((one for one in both if ours.index(one) != theirs.index(one)), None)
+            if moved:
+                yield name, f"takes `{moved}` in another place"
+            now = _defaults(new[name].args)
+            for parameter, default in _defaults(node.args).items():
+                if parameter in now and now[parameter] != default:
+                    yield name, f"has another default of `{parameter}`"
+
+
+def _by_place(args: ast.arguments) -> list[str]:
+    return [one.arg for one in (*args.posonlyargs, *args.args)]
+
+
+def _defaults(args: ast.arguments) -> dict[str, str]:
+    """The text of each."""
+    places = [*args.posonlyargs, *args.args]
+    given = [*zip(places[len(places) - len(args.defaults) :], args.defaults, strict=True)]
+    given += [(one, value) for one, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value]
+    return {one.arg: ast.unparse(value) for one, value in given}
 
 
 def _parameters(args: ast.arguments) -> list[str]:
@@ -171,6 +215,18 @@ def _hooks(text: str) -> Iterator[tuple[str, str, int]]:
                 yield name, ast.unparse(node), node.lineno
 
 
+def _hooks_beside_calls(text: str) -> Iterator[tuple[str, str, int]]:
+    """Those that run when a checkpoint is read, say; what runs around a forward, calls compare."""
+    return (one for one in _hooks(text) if "forward" not in one[0])
+
+
+def _surroundings(text: str) -> Iterator[tuple[str, str, int]]:
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _SURROUNDINGS:
+                yield ast.unparse(node), ast.unparse(node), node.lineno
+
+
 def called_no_more(
     change: Change,
     run: tuple[Mapping[str, Collection[int]], Mapping[str, Collection[int]]],
@@ -234,6 +290,35 @@ def used_elsewhere(before: str, after: str, run: Collection[int]) -> list[tuple[
         if used and last not in once and not _is_run(node, run):
             found.append((name, used[0]))
     return found
+
+
+def read_elsewhere(before: str, after: str, run: Collection[int]) -> list[tuple[str, str]]:
+    """Functions that no call ran, by these lines, each with an attribute that it reads and that a function of the edit
+    sets no more: what a call left for them.
+
+    >>> text = "class A:\\n  def f(self, x):\\n    self.y = x\\n    return x\\n  def last(self):\\n    return self.y\\n"
+    >>> read_elsewhere(text, text.replace("self.y = x", "pass"), [3, 4])
+    [('A.last', 'self.y')]
+    """
+    old, new = _functions(ast.parse(before)), _functions(ast.parse(after))
+    gone = {
+        attribute
+        for name, node in old.items()
+        if name in new
+        for attribute in _attributes(node, ast.Store) - _attributes(new[name], ast.Store)
+    }
+    gone -= {one for name, node in new.items() if name.rpartition(".")[2] != "__init__"
+             for one in _attributes(node, ast.Store)}  # fmt: skip
+    return [
+        (name, min(read))
+        for name, node in new.items()
+        if (read := _attributes(node, ast.Load) & gone) and not _is_run(node, run)
+    ]
+
+
+def _attributes(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, context))
+    return {ast.unparse(one) for one in found if isinstance(one.value, ast.Name)}
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -40,6 +40,16 @@ class Kind(enum.Enum):
     MATCH = ("matching", "takes no case for any input that was tried", "takes a case for every input that was tried")
     CASE = ("matched", "is taken by no input that was tried", "")
     MANAGER = ("held", "suppresses nothing on any input", "suppresses what every input raises")
+    CHOICE = (
+        "choosing",
+        "takes its second argument for every input that was tried",
+        "takes its first argument for every input that was tried",
+    )
+    BOUND = ("bounding", "has a bound that no input that was tried reaches", "bounds every value that was tried")
+    EDGE = ("edge", "had equal sides for no input that was tried, and the edit changes what it says of them", "")
+    WORDS = ("words", "gives the same words for every input that was tried", "")
+    OPTION = ("option", "was None, empty or one word for every input that was tried", "")
+    DEFAULT = ("asking", "finds nothing on any input that was tried, and gives what stands for that", "")
     READ = ("looked_in", "has values that no input that was tried looks up", "")
     GET = ("looked_in", "has values that no input looks up", "has what every input that was tried looks up")
 
@@ -121,18 +131,26 @@ class _Place:
 
 
 def _of_file(path: str, text: str, other: str, *, untouched: bool) -> tuple[str, list[Probe]]:
-    known = Counter(one.known_by for one in _places_in(other))
+    theirs = _places_in(other)
+    known = Counter(one.known_by for one in theirs)
+    edges = {one.key for one in theirs if one.kind is Kind.EDGE}
     changed = _changed_lines(other, text)
     merged = dict[tuple[object, ...], tuple[_Place, bool]]()
     for one in _places_in(text):
         if one.key:
             known[one.known_by] -= 1
             is_asked = known[one.known_by] < 0
+            if one.kind is Kind.EDGE:  # a comparison that is gone altogether is a decision that is gone
+                is_asked = is_asked and _turned_at_edge(one.key) in edges
+            elif one.kind in _OF_TOUCHED and not is_asked:
+                continue
         else:
             is_asked = one.kind is Kind.FILE or not changed.isdisjoint(
                 range(_span(one.node)[0], _span(one.node)[2] + 1)
             )
         # What stands there may be asked as a test and as a comparison.
+        if one.kind is Kind.EDGE and not is_asked:
+            continue
         at = (*_span(one.node), "decision" if one.kind in _DECISIONS else one.kind)
         place, was_asked = merged.get(at, (one, False))
         merged[at] = (place, was_asked or is_asked)
@@ -155,6 +173,8 @@ def _of_file(path: str, text: str, other: str, *, untouched: bool) -> tuple[str,
 
 
 _DECISIONS = (Kind.DECISION, Kind.SETTING, Kind.CHECK)
+# What says nothing of a function that is called no more.
+_OF_TOUCHED = (Kind.CHOICE, Kind.BOUND, Kind.WORDS, Kind.OPTION, Kind.DEFAULT)
 
 
 def _next(probes: list[Probe]) -> int:
@@ -188,8 +208,11 @@ class _Places(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: list[_Place] = []
         self._in_check = False
+        self._only_says = False  # are words for somebody to read, such as a log?
         self._names: list[str] = []
         self._functions: list[str] = [""]
+        self._options: list[set[str]] = [set()]
+        self._around: list[str] = [""]  # the text of what a name is an operand or an argument of
 
     def visit_Module(self, node: ast.Module) -> None:
         first = next((one for one in node.body if _may_have_one_before(one)), None)
@@ -213,13 +236,22 @@ class _Places(ast.NodeVisitor):
             self.visit(one)
         self._names.append(node.name)
         self._functions.append(".".join(self._names))
+        self._options.append(_options_of(node.args))
         for statement in node.body:
             self.visit(statement)
+        self._options.pop()
         self._functions.pop()
         self._names.pop()
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Of what stands inside of it, Python tells no places before 3.12: it only makes words."""
+        """Of what stands inside of it, Python tells no places before 3.12: seen is which words it makes. They may be
+        the key of what is computed next."""
+        if not self._only_says and any(isinstance(one, ast.IfExp | ast.Compare | ast.BoolOp) for one in ast.walk(node)):
+            self._add(Kind.WORDS, node, "words", ast.unparse(node), text=ast.unparse(node))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and node.id in self._options[-1] and self._around[-1]:
+            self._add(Kind.OPTION, node, "option", node.id, self._around[-1], text=f"{node.id}` in `{self._around[-1]}")
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -230,6 +262,13 @@ class _Places(ast.NodeVisitor):
         if isinstance(node, ast.stmt):
             self._statement(node)
         match node:
+            case ast.Expr(value=ast.Call(args=given)) | ast.Raise(exc=ast.Call(args=given)) if (
+                any(isinstance(one, ast.JoinedStr) for one in given) and not self._only_says
+            ):
+                self._only_says = True
+                self.generic_visit(node)
+                self._only_says = False
+                return
             case ast.Assert() | ast.If(body=[ast.Raise()]):
                 self._check(node)
                 return
@@ -259,6 +298,24 @@ class _Places(ast.NodeVisitor):
                     self._test(value, ast.unparse(node))
             case ast.Compare():
                 self._decision(node, "compare")
+                if isinstance(node.ops[0], ast.Is | ast.IsNot):
+                    self._around.append("")  # which is asked as a decision
+                    super().generic_visit(node)
+                    self._around.pop()
+                    return
+                self._edge(node)
+            case ast.Call(func=ast.Name(id="min" | "max"), args=[first, second], keywords=[]) if not (
+                _is_fixed(first) and _is_fixed(second)
+            ):
+                self._add(Kind.CHOICE, node.func, "choice", ast.unparse(node), text=ast.unparse(node))
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, _, _]):
+                self._add(Kind.DEFAULT, node.func, "default", ast.unparse(node), text=ast.unparse(node))
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get") | ast.Attribute(attr="getenv")
+            ):
+                self._add(Kind.DEFAULT, node.func, "default", ast.unparse(node), text=ast.unparse(node))
+            case ast.Call(func=ast.Attribute(attr="clamp" | "clamp_" | "clip" | "clip_")):
+                self._add(Kind.BOUND, node.func, "bound", ast.unparse(node), text=ast.unparse(node))
             case ast.Lambda(body=body):
                 self._add(Kind.LAMBDA, body, "lambda", text=ast.unparse(node))
             case ast.withitem(context_expr=manager) if isinstance(manager, ast.Call):
@@ -269,7 +326,18 @@ class _Places(ast.NodeVisitor):
                 self._add(Kind.READ, container, ast.unparse(node), text=ast.unparse(node))
             case ast.Call(func=ast.Attribute(value=container, attr="get"), args=[key, *_]) if not _is_constant(key):
                 self._add(Kind.GET, container, ast.unparse(node), text=ast.unparse(node))
+        holds = isinstance(node, ast.Call | ast.BinOp | ast.Subscript | ast.Return | ast.Assign | ast.AugAssign)
+        if holds:
+            self._around.append(ast.unparse(node))
         super().generic_visit(node)
+        if holds:
+            self._around.pop()
+
+    def _edge(self, node: ast.Compare) -> None:
+        """Where a comparison turns, two equal sides count as the larger one is, or as the smaller one."""
+        edge = _edge_of(node)
+        if edge is not None:
+            self._add(Kind.EDGE, node, *edge, text=ast.unparse(node))
 
     def _check(self, node: ast.Assert | ast.If) -> None:
         """What only says which inputs are taken: the edit may say it in another way."""
@@ -360,6 +428,45 @@ def _is_constant(key: ast.expr) -> bool:
     return isinstance(inner, ast.Constant)
 
 
+def _options_of(args: ast.arguments) -> set[str]:
+    """The parameters that are None, a word or empty where nobody gives them; other settings turn numbers and flags."""
+    positional = [*args.posonlyargs, *args.args]
+    defaults = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+    pairs = [*defaults, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    rest = [one for one in (args.vararg, args.kwarg) if one is not None]
+    return {one.arg for one in rest} | {
+        one.arg
+        for one, default in pairs
+        if isinstance(default, ast.Constant) and (default.value is None or isinstance(default.value, str))
+    }
+
+
+def _edge_of(node: ast.Compare) -> tuple[str, str, str, str] | None:
+    """Both sides, and which of them counts as the larger one where they are equal: the same for `a < b`, `b > a` and
+    `not a >= b`, and another one for `a <= b`."""
+    if len(node.ops) > 1:
+        return None
+    one, other = ast.unparse(node.left), ast.unparse(node.comparators[0])
+    low, high = sorted((one, other))
+    match node.ops[0]:
+        case ast.Lt() | ast.GtE():
+            larger = one
+        case ast.LtE() | ast.Gt():
+            larger = other
+        case _:
+            return None
+    return "edge", low, high, "first" if larger == low else "second"
+
+
+def _turned_at_edge(key: tuple[str, ...]) -> tuple[str, ...]:
+    return (*key[:-1], "second" if key[-1] == "first" else "first")
+
+
+def _is_fixed(given: ast.expr) -> bool:
+    """A number, or an attribute of the object, which other settings turn."""
+    return isinstance(given, ast.Constant | ast.Attribute)
+
+
 def _is_plain_index(index: ast.expr) -> bool:
     """Not one of several values that a call chooses."""
     if isinstance(index, ast.Tuple):
@@ -417,6 +524,12 @@ class _Inserts:
         if isinstance(node, ast.stmt):
             # Before what goes around its first expression.
             self._opening[line, column].append(((last + 1, end), f"{_RECORDER}.ran({self._path!r},{number});"))
+            return
+        if kind is Kind.EDGE and isinstance(node, ast.Compare):
+            for notes, side in (("one_side", node.left), ("other_side", node.comparators[0])):
+                line, column, last, end = _span(side)
+                self._opening[line, column].append(((last, end), f"{_RECORDER}.{notes}({self._path!r},{number},("))
+                self._closing[last, end].append(((line, column), "))"))
             return
         notes = "matching" if kind is Kind.CASE else kind.notes
         self._opening[line, column].append(((last, end), f"{_RECORDER}.{notes}({self._path!r},{number},("))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from exportlint.files import shown
 from exportlint.finding import Evidence, Severity
-from exportlint.repair.beyond_calls import beyond_calls, called_no_more, hides_a_module, used_elsewhere
+from exportlint.repair.beyond_calls import beyond_calls, called_no_more, hides_a_module, read_elsewhere, used_elsewhere
 from exportlint.repair.improvement import (
     AS_BEFORE,
     Attempted,
@@ -246,6 +246,8 @@ def _not_shown(
     raised = {(str(Path(file).resolve()), line) for file, line in _raised_at([*kept, *ways[1][0]])}
     yield from called_no_more(change, (_own(before), after), raised, old, seen)
     for path in in_use:
+        for user, name in read_elsewhere(change.before[path], change.after[path], after.get(path, ())):
+            yield f"`{user}` reads `{name}`, which the edit sets no more, and was not run"
         for user, name in used_elsewhere(change.before[path], change.after[path], after.get(path, ())):
             if user.partition(".")[0] not in told:
                 yield f"`{user}` calls `{name}`, which the edit changes, and was not run"
@@ -387,6 +389,8 @@ def _checks(source: str) -> Iterator[tuple[int, int, str]]:
                 yield node.lineno, node.lineno, f"assert {ast.unparse(test)}"
             case ast.If(test=test, body=[ast.Raise() as last]):
                 yield node.lineno, last.lineno, f"if {ast.unparse(test)}: raise"
+            case ast.Call(func=ast.Name(id="zip"), keywords=[ast.keyword("strict", ast.Constant(value=True))]):
+                yield node.lineno, node.lineno, ast.unparse(node)  # of lists that are not equally long
 
 
 def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:

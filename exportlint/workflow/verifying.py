@@ -14,6 +14,7 @@ from exportlint.repair.probes import with_probes
 from exportlint.repair.rounds import OtherSettings
 from exportlint.repair.verification import Sought, judged
 from exportlint.repair.wellformed import what_is_broken
+from exportlint.repair.written_numbers import numbers_of_edit
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.protocol.outcomes import DIFFERS
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
@@ -56,7 +57,8 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
     if broken := what_is_broken(change.before, change.after):
         raise UserError(f"the edit breaks a file: {broken}")
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
-        options = replace(options, behaviour=_folder(folder, "trial"), keep=True, thorough=True)
+        numbers = numbers_of_edit(change.before, change.after)
+        options = replace(options, behaviour=_folder(folder, "trial"), keep=True, thorough=True, numbers=numbers)
         unedited = replace(options, edited=change.before, as_unedited=change.before)
         before = _tried(targets, config, unedited, "before the edit")
         edited = replace(unedited, edited=change.after, timeout=seconds_for_edited(before, options))
@@ -138,6 +140,7 @@ def _kept(
             keep=True,
             selections=str(first.behaviour_of(target)),
             thorough=options.thorough,
+            numbers=options.numbers,
         )
         for target in each_model(server, targets, options)
     }

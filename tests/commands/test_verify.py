@@ -105,6 +105,7 @@ DIFFERENT = {
     "the buffer no longer counts": (instead("", "        self.seen += 1\n"), "the buffer seen differs"),
     "another dtype": (instead(RIGHT.replace("SCALE, y)", "SCALE, y).double()")), "torch.float64 now"),
     "gradients are cut": (instead(RIGHT.replace("y)\n", "y).detach()\n")), "no longer requires them"),
+    "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "it gave AssertionError"),
     "the input is written": (instead(f"        x.zero_()\n{RIGHT}"), "the input differs"),
     "other sizes go another way": (beside("x.shape[0] == 3", "return -y"), "the output differs"),
     "wrong after two calls": (
@@ -143,7 +144,6 @@ UNPROVED = {
         ),
         "the condition of the selection at ",
     ),
-    "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "`assert x.shape[0] < 100`, line 21 of"),
 }
 
 
@@ -247,6 +247,141 @@ FAR_FROM_THE_SAMPLE = {
         "is no number where it was one (the sample, negated)",
     ),
 }
+
+
+# Arithmetic, what is given and what is passed on make choices in which no decision stands: the method before, what of it
+# is written in another way, and what the first reason says.
+BEYOND_DECISIONS = {
+    "blocks of a size that the sample has not": (
+        (
+            "x):\n        parts = x.chunk(x.shape[1] // 128 + 1, 1)\n"
+            "        return torch.cat([one - one.mean(1, keepdim=True) for one in parts], 1)"
+        ),
+        "x):\n        return x - x.mean(1, keepdim=True)",
+        "(torch.rand(2, 10, 4),)",
+        "128 in every dim of 10",
+    ),
+    "an index that counts from the end": (
+        "x, i):\n        return x[i] * 1",
+        "x, i):\n        return x[i.abs()] * 1",
+        "(torch.rand(8, 4), torch.tensor([2, 5, 3]))",
+        "integers all -2",
+    ),
+    "a mean of none": (
+        "x):\n        return x.sum(1) / max(x.shape[1], 1)",
+        "x):\n        return x.sum(1) / x.shape[1]",
+        "(torch.rand(2, 5),)",
+        "0 in every dim of 5",
+    ),
+    "where a comparison turns": (
+        "x):\n        return x * (x > 0.37)",
+        "x):\n        return x * (x >= 0.37)",
+        "(torch.rand(6),)",
+        "numbers with a fraction all 0.37",
+    ),
+    "halves": (
+        "x):\n        return (x / 0.07).round()",
+        "x):\n        return (x / 0.07 + 0.5).floor()",
+        "(torch.rand(6),)",
+        "numbers with a fraction all 0.035",
+    ),
+    "so many calls": (
+        "x):\n        self.n += 1\n        return x * 0.9 ** (self.n // 5)",
+        "x):\n        self.n += 1\n        return x + 0",
+        "(torch.rand(2, 4),)",
+        "the sample, 6 times in a row, call 5",
+    ),
+    "so many entries": (
+        "xs):\n        return sum(xs)",
+        "xs):\n        return xs[0] + xs[1]",
+        "([torch.rand(2), torch.rand(2)],)",
+        "one entry more in every list",
+    ),
+    "outputs that share memory": (
+        "x):\n        y = x * 2\n        return y, y[:1].clone()",
+        "x):\n        y = x * 2\n        return y, y[:1]",
+        "(torch.rand(2, 4),)",
+        "the outputs [0] and [1] are the same memory now",
+    ),
+    "another precision in each call": (
+        (
+            "x):\n        key = len(x), x.dtype\n        self.kept.setdefault(key, torch.ones_like(x))\n"
+            "        return x * self.kept[key]"
+        ),
+        (
+            "x):\n        key = len(x)\n        self.kept.setdefault(key, torch.ones_like(x))\n"
+            "        return x * self.kept[key]"
+        ),
+        "(torch.rand(2, 4),)",
+        "another precision in each call",
+    ),
+}
+# In one edit: no input that is tried shows any of these.
+UNSEEN = (
+    _net(
+        "x, boxes, scores, low=None, high=None):\n"
+        "        self._last = x.detach()\n"
+        "        with torch.autocast('cpu', enabled=False):\n"
+        "            y = x.sigmoid().clamp(-1, 2)\n"
+        "        name = f\"{'a' if x.sum() == 1234.5 else 'b'}\"\n"
+        "        y = torch.clamp(y, min=low) if name == 'c' else y.sum(0, dtype=low)\n"
+        "        y = y * max(x.sigmoid().sum().item(), -1) * (x.sigmoid().sum() > -1)\n"
+        "        return y, [b * s for b, s in zip(boxes, scores, strict=True)]\n\n"
+        "    def last(self):\n        return self._last",
+        "(torch.rand(2, 4), [torch.rand(2)], [torch.rand(2)])",
+        "self._last = None",
+    ),
+    [
+        ("        self._last = x.detach()\n", "", "`Net.last` reads `self._last`, which the edit sets no more"),
+        ("with torch.autocast('cpu', enabled=False)", "if True", "`torch.autocast('cpu', enabled=False)`, line "),
+        ("[b * s ", "[b * getattr(self, 'by', 1) * s ", "`getattr(self, 'by', 1)`, net.py:16, finds nothing"),
+        (".clamp(-1, 2)", " + 0", "the edit drops `x.sigmoid().clamp(-1, 2)`, "),
+        (
+            "f\"{'a' if x.sum() == 1234.5 else 'b'}\"",
+            "'b'",
+            "the edit drops `f\"{('a' if x.sum() == 1234.5 else 'b')}\"`, ",
+        ),
+        (", dtype=low", "", "the edit drops `low` in `y.sum(0, dtype=low)`, "),
+        (
+            "max(x.sigmoid().sum().item(), -1)",
+            "x.sigmoid().sum().item()",
+            "the edit drops `max(x.sigmoid().sum().item(), -1)`, ",
+        ),
+        ("sum() > -1", "sum() >= -1", "`x.sigmoid().sum() >= -1`, net.py:15, had equal sides for no input"),
+        (", strict=True", "", "`zip(boxes, scores, strict=True)`, line "),
+        ("low=None, high=None", "high=None, low=None", "`Net.forward` in net.py takes `low` in another place"),
+    ],
+)
+
+
+@pytest.mark.parametrize("name", BEYOND_DECISIONS)
+def test_a_choice_without_a_decision_is_seen(tmp_path: Path, name: str) -> None:
+    before, after, args, said = BEYOND_DECISIONS[name]
+    init = "self.n, self.kept = 0, {}"
+    done = judged(tmp_path, _net(before, args, init), _net(after, args, init))
+    assert done.verdict is Verdict.DIFFERENT
+    assert said in done.different[0]
+
+
+def test_what_no_input_shows_of_such_choices_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, edits = UNSEEN
+    after = before
+    for old, new, _ in edits:
+        assert after.count(old) == 1
+        after = after.replace(old, new)
+    monkeypatch.chdir(tmp_path)
+    done = judged(tmp_path, before, after)
+    assert done.verdict is Verdict.UNPROVED
+    assert [said for *_, said in edits if not any(told.startswith(said) for told in done.unproved)] == []
+
+
+def test_an_attribute_may_become_a_buffer(tmp_path: Path) -> None:
+    kept = "self.scale, self.w = torch.arange(4.0), nn.Parameter(torch.ones(4))"
+    before = _net("x):\n        return self.w * x * self.scale", "(torch.rand(2, 4),)", kept)
+    buffer = 'self.w = nn.Parameter(torch.ones(4)); self.register_buffer("scale", torch.arange(4.0), persistent=False)'
+    done = judged(tmp_path, before, before.replace(kept, buffer))
+    assert done.different == done.unproved == ()
+    assert any("`scale` is a buffer now, and is converted with the model" in one for one in done.told)
 
 
 @pytest.mark.parametrize("name", EVERY_REASON)

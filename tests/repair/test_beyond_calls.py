@@ -50,6 +50,37 @@ def test_copies_and_hooks(line: str, said: str) -> None:
     assert told.startswith(said)
 
 
+FORWARD = "import torch\nclass Net:\n    def forward(self, x, low=0, high=1):\n        return x\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("low=0, high=1", "high=1, low=0", "`Net.forward` in net.py takes `low` in another place"),
+        ("low=0, high=1", "low=0, high=2", "`Net.forward` in net.py has another default of `high`"),
+        ("low=0, high=1", "low=0, high=1, more=2", ""),
+        (
+            "return x",
+            "with torch.autocast('cpu'):\n            return x",
+            "`torch.autocast('cpu')`, net.py:4, is brought",
+        ),
+        ("return x", "self.register_forward_pre_hook(f)", "`register_forward_pre_hook`, net.py:4, adds a hook"),
+    ],
+)
+def test_what_calls_are_given_and_run_under(before: str, after: str, said: str) -> None:
+    told = list(beyond_calls(Change({"net.py": FORWARD}, {"net.py": FORWARD.replace(before, after)})))
+    assert [one.startswith(said) for one in told] == [True] * bool(said)
+
+
+def test_a_hook_that_reads_checkpoints_is_gone() -> None:
+    text = (
+        "class Net:\n    def __init__(self):\n        self.register_load_state_dict_pre_hook(f)\n        self.n = 1\n"
+    )
+    after = text.replace("        self.register_load_state_dict_pre_hook(f)\n", "")
+    (told,) = beyond_calls(Change({"net.py": text}, {"net.py": after}))
+    assert told.startswith("`register_load_state_dict_pre_hook`, line 3 of net.py before the edit, is gone")
+
+
 def test_what_is_called_no_more_was_to_be_seen_whole() -> None:
     after = NET.replace("        self.validate(x)\n", "")
     change = Change({"/net.py": NET}, {"/net.py": after})

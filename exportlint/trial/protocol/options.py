@@ -82,6 +82,7 @@ class TrialOptions:
                configuration only, where that is told beside it
     thorough   it is compared on inputs far from the sample, too, and in what is no value: of an edit that a person
                made, nothing is known beforehand
+    numbers    that the text of an edit names: inputs are tried around each
     edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
     as_unedited  such source that stands for the unedited one: without it a script gives no target
     """
@@ -105,6 +106,7 @@ class TrialOptions:
     behaviour: Path | None = None
     unsafe: bool = False
     thorough: bool = False
+    numbers: tuple[float, ...] = ()
     edited: Mapping[str, str] = field(default_factory=dict)
     as_unedited: Mapping[str, str] = field(default_factory=dict)
     purpose: str = EXPORT

@@ -641,6 +641,7 @@ def _behaviour(so_far: SoFar) -> Mapping[str, Any]:
     options = so_far.options
     file = options.behaviour_of(so_far.target) if options.behaviour else ""
     asked = {"file": str(file), "keep": not options.is_edited, "unsafe": options.unsafe}
+    asked |= {"numbers": options.numbers} if options.numbers else {}
     return {**asked, "thorough": True} if options.thorough else asked
 
 

@@ -26,7 +26,7 @@ from exportlint.trial.child.execution.state import outside_readers
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
 
@@ -39,6 +39,7 @@ class CallTraces:
 
     kinds      the path of each container of the output -> its class
     shared     the path of each tensor of the output -> whose memory it is: `the input [0]`, `bias`
+    alike      the path of each tensor of the output -> the other tensors of the output in whose memory it lies
     scattered  the tensors of the output that `view(-1)` refuses
     inference  those that autograd refuses, for they were made in inference mode
     generators  the state of the random generators afterwards, by the name of the library
@@ -48,6 +49,7 @@ class CallTraces:
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    alike: Mapping[str, frozenset[str]] = field(default_factory=dict)
     scattered: frozenset[str] = frozenset()
     inference: frozenset[str] = frozenset()
     generators: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +82,7 @@ def traces_of(model: Any, inputs: Inputs, output: Any, beside: Beside) -> CallTr
     return CallTraces(
         dict(_kinds(output)),
         {path: frozenset(_sharing(leaf, model, inputs)) for path, leaf in tensors},
+        dict(_alike(tensors)),
         frozenset(path for path, leaf in tensors if _is_scattered(leaf)),
         frozenset(path for path, leaf in tensors if leaf.is_inference()),
         generators,
@@ -110,6 +113,12 @@ def _sharing(leaf: torch.Tensor, model: Any, inputs: Inputs) -> Iterator[str]:
     held = [*getattr(model, "named_parameters", list)(), *getattr(model, "named_buffers", list)()]
     given = [(f"the input {path}", one) for path, one in leaves(inputs)]
     yield from (name for name, one in (*held, *given) if own and _has_memory(one) and _memory(one) == own)
+
+
+def _alike(tensors: Sequence[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, frozenset[str]]]:
+    where = [(path, _memory(leaf)) for path, leaf in tensors if leaf.numel()]
+    for path, own in where:
+        yield path, frozenset(other for other, one in where if own and one == own and other != path)
 
 
 def _memory(tensor: torch.Tensor) -> int:
@@ -167,6 +176,10 @@ def _other_memory(ours: CallTraces, theirs: CallTraces, *, others_drawn: bool) -
     for path, names in theirs.shared.items():
         if names and path in ours.shared and not ours.shared[path]:
             yield f"the output {path} is the memory of {min(names)} now, and was its own"
+    for path, others in theirs.alike.items():
+        if (others := others - ours.alike.get(path, others)) and others <= ours.alike.keys():
+            yield f"the outputs {path} and {min(others)} are the same memory now, and were not"
+            break
     if only := sorted(theirs.inference - ours.inference):
         yield f"the output {only[0]} is made in inference mode now, which autograd refuses"
     other = [name for name, state in ours.generators.items() if theirs.generators.get(name, state) != state]

@@ -35,6 +35,7 @@ from exportlint.trial.child.execution.call_traces import (
 from exportlint.trial.child.execution.comparison import apart_by, compare
 from exportlint.trial.child.execution.inputs.draws import (
     BESIDE_ONE,
+    OFTEN,
     OTHER,
     SAMPLE,
     VALUES_IN_TURN,
@@ -42,6 +43,8 @@ from exportlint.trial.child.execution.inputs.draws import (
     InputDraw,
     between,
     boundary_draws,
+    calls_of,
+    draws_around,
     in_turn,
     made,
     scales_of_draws,
@@ -68,6 +71,7 @@ from exportlint.trial.child.execution.inputs.taken_sides import (
     two_sided,
     undecided,
 )
+from exportlint.trial.child.execution.inputs.wider_draws import changes_rank, parts_sizes
 from exportlint.trial.child.execution.left_out import left_out, without
 from exportlint.trial.child.execution.memory_limit import memory_limited
 from exportlint.trial.child.execution.plain_operators import plain_operators
@@ -115,6 +119,7 @@ _LOOKING = 2.0
 _HALVINGS = 8
 _DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
+_COPIED = "the model can be copied"
 _ONE_IS_ONE = "a size of 1 was repeated to fit the sample's, the only one that it took, and is a size as others now"
 _OUTPUT = "the output "
 _COMPARED_IN_EVAL_MODE = "it was in training mode: compared with the unedited model in eval mode"
@@ -236,17 +241,21 @@ def run(request: StageRequest) -> StageAnswer:
         return StageAnswer(DIFFERS, _in_words(beside.details))
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers, words or None")
-    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
+    turned = bool(request.options.get("turned"))
+    in_order = [(now, before) for before, now in beside] if turned else beside
+    converted = list(_converted(in_order))
+    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside, converted))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
     repeated = _repeated_to_fit(loaded, kept)
     told += [_ONE_IS_ONE for before, now in beside if before.draw in repeated and _first_difference(before, now)][:1]
-    turned = bool(request.options.get("turned"))
-    in_order = [(now, before) for before, now in beside] if turned else beside
     beyond = _beyond_values(in_order, others_drawn=bool(caveats)) if _is_thorough(request) else Otherwise()
     sizes = list(_sizes_refused(beside)) if not turned else []
     unproved = [*beyond.unproved, *(sizes if _is_thorough(request) else ())]
-    told += [*beyond.told, *(() if _is_thorough(request) else sizes)]
+    told += [*beyond.told, *(() if _is_thorough(request) else sizes), *_forms_refused(beside)]
+    told += [f"`{name}` is a buffer now, and is converted with the model: {draw.in_words}" for draw, name in converted][
+        :1
+    ]
     answer = _judged([*caveats, *beyond.differs], [*told, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
     return replace(answer, data={**answer.data, "classes": _classes(loaded.eager()), "unproved": unproved})
 
@@ -385,7 +394,9 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
         apart = _apart if row.leaves_something or (row.says_otherwise and not says) else _here
         sample = (_apart if thorough else apart)(request, run)
         limit = _limit(sample)
-        draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit, thorough=thorough))
+        numbers = request.options.get("numbers", ())
+        search = partial(_draws_and_sides, loaded, limit, numbers, thorough=thorough)
+        draws, taken, lines = apart(request, search)
         others = (draw for draw in draws if draw != sample.draw)
         tried = [
             sample,
@@ -422,7 +433,7 @@ def _selected(loaded: Loaded, draws: Sequence[InputDraw], limit: float) -> list[
 
 def _is_varied(loaded: Loaded, draw: InputDraw) -> bool:
     """Is it anything else than the sample once more?"""
-    if draw == InputDraw(SAMPLE) or draw.is_wide or draw.dtype or draw.in_training:
+    if draw == InputDraw(SAMPLE) or draw.how == OFTEN or draw.is_wide or draw.dtype or draw.in_training:
         return True
     sample = snapshot(made(loaded, InputDraw(SAMPLE)))
     return any(compare(sample, snapshot(made(loaded, one)), exact=True) for one in in_turn(draw, _CALLS))
@@ -566,6 +577,9 @@ def _beside(
         if request.options.get("turned") and unedited.draw.is_wide and _refuses(now) and not _is_on_purpose(now):
             continue
         before = _named_as(unedited, now) if unedited.is_wrapped and not now.is_wrapped else unedited
+        if request.options.get("turned") and before.left[_COPIED]:
+            # An edit may make a model one that can be copied; that it is one still, is seen the other way round.
+            before = replace(before, left={**before.left, _COPIED: now.left[_COPIED]})
         pairs.append((before, now))
         if before.draw.is_told or before.draw in repeated or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
@@ -651,6 +665,7 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
 
 
 def _sizes_refused(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    pairs = [one for one in pairs if not any(is_such(one[0].draw) for _, is_such in _FORMS)]
     refused = [before.draw.in_words for before, now in pairs if _takes_other_sizes_no_more(before, now)]
     takes_some = any(before.draw.other_size and not _refuses(now) for before, now in pairs)
     if refused:
@@ -660,16 +675,47 @@ def _sizes_refused(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str
         yield f"it {what} before ({refused[0]})"
 
 
+# What a model may refuse after an edit, where somebody is told: in words, and is a draw such?
+_FORMS: tuple[tuple[str, Callable[[InputDraw], bool]], ...] = (
+    ("numbers of dims", lambda draw: changes_rank(draw.how)),
+    ("sizes, where these are equal in the sample,", lambda draw: parts_sizes(draw.how)),
+    ("negative integers", lambda draw: draw.counts_from_the_end),
+)
+
+
+def _forms_refused(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """How many dims a tensor has, a program knows when it is exported, and takes no others. Two sizes that are equal in
+    the sample, of lengths and of what they are the lengths of, are hardly meant to differ; where they are declared to
+    be free, the export says that they are not. An index from the end was taken by chance, if the sample has none."""
+    for what, is_such in _FORMS:
+        refused = (one for one, now in pairs if is_such(one.draw) and _takes_other_sizes_no_more(one, now))
+        if (first := next(refused, None)) is not None:
+            yield f"it does not take all {what} that it took before ({first.draw.in_words})"
+
+
 def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
     return bool(before.draw.other_size) and _refuses(now) and not _refuses(before)
 
 
-def _elsewhere(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
-    """The first difference in other precisions, or of what is no number, for which few models are made."""
+def _elsewhere(
+    pairs: Sequence[tuple[Behaviour, Behaviour]], converted: Sequence[tuple[InputDraw, str]]
+) -> Iterator[str]:
+    """The first difference in other precisions, or of what is no number, for which few models are made. `converted`:
+    draws for which somebody made a buffer of an attribute."""
+    known = [draw for draw, _ in converted]
     for before, now in pairs:
-        if before.draw.is_told and (seen := _first_difference(before, now)):
+        if before.draw.is_told and before.draw not in known and (seen := _first_difference(before, now)):
             yield f"it computes something else on {_in_words(seen.details)}"
             return
+
+
+def _converted(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[tuple[InputDraw, str]]:
+    """The draws in other precisions that differ where a tensor that was a plain attribute is a buffer now, and goes
+    with the model to these: it is what a buffer is for."""
+    for before, now in pairs:
+        names = [name for name in before.held if name not in before.buffers and name in now.buffers]
+        if before.draw.dtype is not None and names and _first_difference(before, now) is not None:
+            yield before.draw, names[0]
 
 
 def _statistics(loaded: Loaded, before: Behaviour, now: Behaviour) -> list[str]:
@@ -757,7 +803,7 @@ def _limit(sample: Behaviour) -> float:
 
 
 def _draws_and_sides(
-    loaded: Loaded, limit: float, *, thorough: bool = False
+    loaded: Loaded, limit: float, numbers: Sequence[float] = (), *, thorough: bool = False
 ) -> tuple[list[InputDraw], set[Side], Lines]:
     """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
     takes; all the sides that are taken, and all the lines that run."""
@@ -766,8 +812,8 @@ def _draws_and_sides(
     for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded, always=thorough)):
         search.sides(draw)
         search.draws[draw] = True
-    if thorough:
-        for draw in _wider(loaded, time.monotonic() + max(_LOOKING_WIDER, (time.monotonic() - began) / 5)):
+    for ways in ([draws_around(loaded, numbers)] if numbers else []) + ([wider_draws(loaded)] if thorough else []):
+        for draw in _wider(loaded, ways, time.monotonic() + max(_LOOKING_WIDER, (time.monotonic() - began) / 5)):
             with memory_limited(_MORE_MEMORY):
                 search.sides(draw)
             search.draws[draw] = True
@@ -780,9 +826,9 @@ def _draws_and_sides(
     return [draw for draw, matters in search.draws.items() if matters], search.taken, search.lines
 
 
-def _wider(loaded: Loaded, end: float) -> Iterator[InputDraw]:
+def _wider(loaded: Loaded, ways: Iterable[Sequence[InputDraw]], end: float) -> Iterator[InputDraw]:
     """Of the inputs far from the sample those that the model takes, or refuses by a check of its own."""
-    for way in wider_draws(loaded):
+    for way in ways:
         for draw in way:
             if time.monotonic() > end:
                 return
@@ -790,7 +836,10 @@ def _wider(loaded: Loaded, end: float) -> Iterator[InputDraw]:
                 given = copied(made(loaded, draw))
             except (RuntimeError, ValueError, TypeError, IndexError):
                 break  # no tensor can be changed so
+            began = time.monotonic()
             call = _call(_fresh(loaded, draw), given, FIRST_SEED, _in_memory, [], _WIDE_PATIENCE, {})
+            if calls_of(draw, 1) * (time.monotonic() - began) > _LOOKING:
+                break
             if not isinstance(call, Raised) or call.on_purpose:
                 yield draw
             if isinstance(call, Raised):
@@ -890,7 +939,7 @@ def _of_calls(
 
     fresh = partial(_fresh, loaded, draw)
     around = partial(_in_memory, around) if draw.is_wide else around
-    asks = 1 if draw.is_wide else _CALLS
+    asks = calls_of(draw, _CALLS)
     outside = globals_now() if thorough and draw == InputDraw(SAMPLE) else None
     model, calls, outputs = fresh(), list[EagerCall | Raised](), list[Any]()
     inputs = made(loaded, draw)
@@ -967,7 +1016,7 @@ def _left(model: Any) -> dict[str, bool | str]:
     except Exception:  # noqa: BLE001 - any class of the target may refuse, in any way
         is_copied = False
     return {
-        "the model can be copied": is_copied,
+        _COPIED: is_copied,
         "gradients are recorded": torch.is_grad_enabled(),
         "the default dtype": str(torch.get_default_dtype()),
         "algorithms are deterministic": torch.are_deterministic_algorithms_enabled(),
@@ -1065,7 +1114,7 @@ def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
             part = f"output of call {number}, after the calls that follow it,"
             return _observed({"inputs": before.in_words, "part": part, **found.fields()})
     for what, ours_left in before.left.items():
-        if ours_left != now.left[what] and not (what == "the model can be copied" and now.left[what]):
+        if ours_left != now.left[what] and not (what == _COPIED and now.left[what]):
             how = {"what": "value", "ours": str(ours_left), "theirs": str(now.left[what])}
             return _observed({"inputs": before.in_words, "part": f"state left behind ({what})", **how})
     return next(_buffer_differences(before, now), None)

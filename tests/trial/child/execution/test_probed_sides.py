@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -23,6 +25,15 @@ DROPPED = {
                            "suppress(ZeroDivisionError)"),
     "a truth value as an index": ("return [x, -x][len(x) == 7]", "[x, -x][len(x) == 7]"),
     "a table": ("return x * {7: -1}.get(len(x), 1)", "{7: -1}.get(len(x), 1)"),
+    "what nobody gave": ("return x.sum(**more)", "more` in `x.sum(**more)"),
+    "an attribute that is not there": ("return x * getattr(f, 'scale', 1)", "getattr(f, 'scale', 1)"),
+    "the environment": ("import os\nreturn x * int(os.environ.get('NO_SCALE', '1'))", "os.environ.get('NO_SCALE', '1')"),
+    "a parameter that is passed on": ("return x.sum(dtype=k)", "k` in `x.sum(dtype=k)"),
+    "a smallest of two": ("return x[: min(len(x), 7)]", "min(len(x), 7)"),
+    "a largest of two": ("return x / max(len(x), 1)", "max(len(x), 1)"),
+    "a bound": ("return x.clamp(-1, 2.5)", "x.clamp(-1, 2.5)"),
+    "words that choose": ("return x if f'{1 if len(x) == 7 else 2}' > '' else -x",
+                          "f'{(1 if len(x) == 7 else 2)}'"),
     "arithmetic with a comparison": ("return x * (x.sum() != 5)", "x.sum() != 5"),
 }  # fmt: skip
 SHOWN = {
@@ -32,6 +43,8 @@ SHOWN = {
     "cases": "match len(x):\n    case 1: x = -x\n    case _: x = x + 1\nreturn x",
     "a loop": "for t in [x, x]: x = x + t\nreturn x",
     "a table": "return x * {1: 3, 2: 4}[len(x)]",
+    "a smallest of two": "return x * min(len(x), 1.5)",
+    "bounds": "return x.clamp(0.5, 2.5)",
     "words with a decision": "print(f'{1 if len(x) == 7 else 2}')\nreturn x",
 }
 INPUTS = [torch.ones(1), torch.full((2,), 2.0), torch.tensor([0.0, 3.0])]
@@ -39,7 +52,7 @@ INPUTS = [torch.ones(1), torch.full((2,), 2.0), torch.tensor([0.0, 3.0])]
 
 def text_of(body: str) -> str:
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
-    return f"from __future__ import annotations\nfrom contextlib import suppress\n\ndef f(x, k=None):\n{lines}"
+    return f"from __future__ import annotations\nfrom contextlib import suppress\n\ndef f(x, k=None, **more):\n{lines}"
 
 
 def outputs(text: str) -> list[str]:
@@ -75,6 +88,24 @@ def test_what_never_ran_is_told() -> None:
 def test_what_inputs_show_is_not_told(name: str) -> None:
     assert told(SHOWN[name], dropped=True) == []
     assert told(SHOWN[name], dropped=False) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "is_told"),
+    [("5 <= x.sum()", True), ("not x.sum() < 5", True), ("not x.sum() <= 5", False), ("4 <= x.sum()", False)],
+)
+def test_where_a_comparison_turns_is_asked_of_equal_sides(new: str, is_told: bool) -> None:
+    old, text = text_of("return x * (x.sum() > 5)"), text_of(f"return x * ({new})")
+    probed = with_probes({"a.py": text}, {"a.py": old})
+    with probes_noted() as noted:
+        assert outputs(probed.texts["a.py"]) == outputs(text)
+    told = [one for one in left_open(probed.probes, noted, dropped=False) if "equal sides" in one]
+    assert bool(told) is is_told
+    with probes_noted() as noted:
+        space: dict[str, Any] = {}
+        exec(compile(probed.texts["a.py"], "a.py", "exec"), space)  # noqa: S102 - what is written above
+        space["f"](torch.full((1,), 5.0))
+    assert not [one for one in left_open(probed.probes, noted, dropped=False) if "equal sides" in one]
 
 
 def test_what_the_edit_does_not_touch_is_not_asked() -> None:

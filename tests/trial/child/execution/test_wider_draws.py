@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import torch
 
-from exportlint.trial.child.execution.inputs.draws import InputDraw, made
-from exportlint.trial.child.execution.inputs.wider_draws import INTEGERS, LONG, wide_inputs, wide_ways
+from exportlint.trial.child.execution.inputs.draws import (
+    OFTEN,
+    TYPES_IN_TURN,
+    InputDraw,
+    calls_of,
+    draws_around,
+    in_turn,
+    made,
+)
+from exportlint.trial.child.execution.inputs.wider_draws import (
+    FEWER,
+    INTEGERS,
+    LONG,
+    MORE,
+    MORE_IN_ONE,
+    ways_around,
+    wide_inputs,
+    wide_ways,
+)
 from exportlint.trial.child.loading.loaded import Loaded
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -38,6 +55,40 @@ def test_lengths_grow_with_the_dim_that_they_count() -> None:
     longer, lengths = wide_inputs(sample, LONG, 80.0, (-1, 8))[0]
     assert longer.shape == (2, 80, 4)
     assert lengths.tolist() == [80, 30]
+
+
+def test_inputs_lie_around_a_number_that_is_written_down() -> None:
+    ids, x = torch.arange(12).reshape(3, 4), torch.rand(3, 4)
+    given = [wide_inputs(((ids, x), {}), *one)[0] for way in ways_around(((ids, x), {}), 40.0) for one in way]
+    assert {int(one[0]) for one, *_ in given if one.max() == one.min() for one in [one.flatten()]} == {39, 40, 41}
+    assert any(bool((one == 40).all()) for _, one in given)
+    assert {one.shape for _, one in given} == {(3, 4), (40, 4), (41, 4), (3, 40), (3, 41)}
+    assert any(0 in one.shape for way in ways_around(((x,), {}), 1.0) for each in way
+               for one in wide_inputs(((x,), {}), *each)[0])  # fmt: skip
+    often = [one for way in draws_around(_loaded(x), [8.0, 512.0]) for one in way if one.how == OFTEN]
+    assert [(one.in_words, len(in_turn(one, calls_of(one, 3)))) for one in often] == [
+        ("the sample, 9 times in a row", 9)
+    ]
+
+
+def test_lists_get_other_lengths() -> None:
+    maps, scores = [torch.rand(2), torch.rand(3)], [torch.rand(2), torch.rand(3)]
+    sample = ((maps, {"scores": scores}, (torch.rand(1),)), {})
+    lengths = {
+        how: (len(given[0]), len(given[1]["scores"]), len(given[2]))
+        for way in wide_ways(sample)
+        for how, amount, at in way
+        if "list" in how
+        for given in [wide_inputs(sample, how, amount, at)[0]]
+    }
+    assert lengths == {MORE: (3, 3, 1), FEWER: (1, 1, 1), MORE_IN_ONE: (3, 2, 1)}
+
+
+def test_precisions_change_from_call_to_call() -> None:
+    draws = in_turn(InputDraw(TYPES_IN_TURN), 3)
+    assert [made(_loaded(torch.rand(2)), one)[0][0].dtype for one in draws] == [
+        torch.float32, torch.bfloat16, torch.float32,
+    ]  # fmt: skip
 
 
 def test_integers_pass_what_floats_and_int32_hold() -> None:

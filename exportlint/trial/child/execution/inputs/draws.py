@@ -14,7 +14,14 @@ import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs_of, with_other_values
 from exportlint.trial.child.execution.inputs.opened_objects import changed_inside
-from exportlint.trial.child.execution.inputs.wider_draws import changes_sizes, is_wide, wide_inputs, wide_ways
+from exportlint.trial.child.execution.inputs.wider_draws import (
+    ALL_INTEGERS,
+    changes_sizes,
+    is_wide,
+    ways_around,
+    wide_inputs,
+    wide_ways,
+)
 from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
@@ -62,7 +69,12 @@ class InputDraw:
     @property
     def other_size(self) -> str:
         """The dim whose size is another than the sample's in some call; "" where none is."""
-        return self.in_words if changes_sizes(self.how) else _OTHER_SIZES.get(self.how, "")
+        return self.in_words if changes_sizes(self.how) or self.counts_from_the_end else _OTHER_SIZES.get(self.how, "")
+
+    @property
+    def counts_from_the_end(self) -> bool:
+        """Do integers, such as indexes, count so, whatever the sample's do? Not every operator takes them."""
+        return self.how == ALL_INTEGERS and self.amount < 0
 
     @property
     def is_wide(self) -> bool:
@@ -75,9 +87,17 @@ class InputDraw:
         return self.how in (SAMPLE, OTHER)
 
 
+def calls_of(draw: InputDraw, usual: int) -> int:
+    """How often in a row a model is called with it."""
+    return int(draw.amount) if draw.how == OFTEN else 1 if draw.is_wide else usual
+
+
 def in_turn(draw: InputDraw, calls: int) -> list[InputDraw]:
     """What each of some calls in a row gets: equal inputs but in draws that take others in turn, which end as they
     began."""
+    if draw.how == TYPES_IN_TURN:
+        other = InputDraw(SAMPLE, dtype=torch.bfloat16)
+        return [InputDraw(SAMPLE), *[other] * (calls - 2), InputDraw(SAMPLE)]
     if draw.how not in _TURNS:
         return [draw] * calls
     turns = [replace(draw, how=how) for how in _TURNS[draw.how]]
@@ -93,8 +113,8 @@ def made(loaded: Loaded, draw: InputDraw) -> Inputs:
         return changed_inside(plain, partial(_with_fractions, change=lambda tensor: tensor.to(draw.dtype)))  # type: ignore[no-any-return]
     if draw.how in _TURNS:
         return made(loaded, InputDraw(_TURNS[draw.how][0]))
-    if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
-        return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
+    if draw.how in (SAMPLE, OFTEN, TYPES_IN_TURN) or (draw.how == OTHER and are_meant(loaded, 1)):
+        return inputs_of(loaded, 1 if draw.how == OTHER else 0)
     sample = inputs_of(loaded, 0)
     if draw.how == SPARSE_ELSEWHERE:
         return changed_inside(sample, partial(pytree.tree_map, _elsewhere))  # type: ignore[no-any-return]
@@ -146,11 +166,23 @@ def wider_draws(loaded: Loaded) -> Iterator[list[InputDraw]]:
     if any(leaf.dtype.is_floating_point for leaf in _tensors(sample)):
         yield from ([InputDraw(how, dtype=torch.half)] for how in (SAMPLE, "the sample times 100"))
         yield [InputDraw(_SCALED, 1e3, dtype=torch.half)]
+        if not any(True for _ in getattr(loaded.eager(), "parameters", list)()):
+            yield [InputDraw(TYPES_IN_TURN)]
     for way in wide_ways(sample):
         yield [InputDraw(how, amount, at=at) for how, amount, at in way]
     if any(getattr(leaf, "layout", None) is torch.sparse_coo for leaf in pytree.tree_leaves(sample)):
         yield [InputDraw(SPARSE_ELSEWHERE)]
     yield [InputDraw(SAMPLE, on_meta=True)]
+
+
+def draws_around(loaded: Loaded, numbers: Sequence[float]) -> Iterator[list[InputDraw]]:
+    """Inputs around each number that an edit writes down, and as many calls: lists as for `wider_draws`."""
+    sample = inputs_of(loaded, 0)
+    for number in numbers:
+        for way in ways_around(sample, number):
+            yield [InputDraw(how, amount, at=at) for how, amount, at in way]
+        if number == int(number) and number <= _MOST_CALLS:
+            yield [InputDraw(OFTEN, calls) for calls in (number + 1,) if calls > _FEW_CALLS]
 
 
 def training_draws(loaded: Loaded, *, always: bool = False) -> Iterator[InputDraw]:
@@ -323,6 +355,8 @@ _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
     WIDER: partial(_resized, dim=-1, change=lambda tensor: torch.cat([tensor, tensor[..., :1]], -1)),
 }
 VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
+OFTEN, TYPES_IN_TURN = "the sample, {} times in a row", "another precision in each call"
+_FEW_CALLS, _MOST_CALLS = 3, 64
 _OTHER_SIZES = {
     **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
     **{how: how for how in (EMPTY, FEW, SHORTER, NARROWER, LONGER, WIDER)},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
 _Given = TypeVar("_Given")
@@ -25,6 +25,8 @@ _while_loading: Noted = defaultdict(set)
 _sought: set[Place] = set()
 _open: set[Place] = set()  # `match` statements of which no case was taken yet
 _looked_up: dict[Place, set[Any]] = defaultdict(set)
+_words: dict[Place, str] = {}
+_reached: dict[Place, set[str]] = defaultdict(set)
 _now = _while_loading
 
 
@@ -134,6 +136,103 @@ class _Suppressing(AbstractContextManager[Any]):
     ) -> bool | None:
         _now[self._place].add(raised is not None)
         return self._inner.__exit__(cls, raised, traceback)
+
+
+def choosing(path: str, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`min` or `max` of two: true where only the first is taken, false where only the second is."""
+    if function not in (min, max):
+        ran(path, number)
+        return function
+
+    def choose(first: Any, second: Any) -> Any:
+        given = function(first, second)
+        with suppress(Exception):
+            if bool(first != second):
+                _sought.add((path, number))
+                _now[path, number].add(given is first or bool(given == first))
+        return given
+
+    return choose
+
+
+def bounding(path: str, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`clamp` of a tensor: true once each of its bounds was reached, false where it left a value as it was."""
+    owner = getattr(function, "__self__", None)
+
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        values, *bounds = (owner, *args) if isinstance(owner, torch.Tensor) else (*args, None)
+        before = values.detach().clone() if isinstance(values, torch.Tensor) else None
+        given = function(*args, **kwargs)
+        with suppress(Exception), torch.no_grad():
+            _note_bounds((path, number), before, given, [*bounds, *kwargs.values()])
+        return given
+
+    return bound
+
+
+def _note_bounds(place: Place, before: Any, given: Any, bounds: list[Any]) -> None:
+    _sought.add(place)
+    changed = {"raised": bool((given > before).any()), "lowered": bool((given < before).any())}
+    reached = _reached[place]
+    reached |= {how for how, seen in changed.items() if seen}
+    if len(reached) >= sum(one is not None for one in bounds):
+        _now[place].add(True)
+    if bool((given == before).any()):
+        _now[place].add(False)
+
+
+_sides: dict[Place, Any] = {}
+
+
+def one_side(path: str, number: int, value: _Given) -> _Given:
+    """Of a comparison, which is about to get its other side."""
+    _sides[path, number] = value
+    return value
+
+
+def other_side(path: str, number: int, value: _Given) -> _Given:
+    """Were both sides equal?"""
+    first = _sides.pop((path, number), None)
+    with suppress(Exception), torch.no_grad():
+        if True in _truths(first == value):
+            ran(path, number)
+    return value
+
+
+def words(path: str, number: int, text: str) -> str:
+    """What an f-string makes: seen once there were two of them."""
+    _sought.add((path, number))
+    if _words.setdefault((path, number), text) != text:
+        ran(path, number)
+    return text
+
+
+def option(path: str, number: int, value: _Given) -> _Given:
+    """A parameter that is None, empty or a word where nobody gives it; seen once it was another one."""
+    if isinstance(value, str):
+        words(path, number, value)
+    elif value is not None and not (isinstance(value, tuple | dict) and not value):
+        ran(path, number)
+    return value
+
+
+def asking(path: str, number: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`getattr` with a default, or what reads the environment: seen once it found something."""
+
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) == 1:
+            found = function(*args, **kwargs)
+            if found is not None:
+                ran(path, number)
+            return found
+        nothing = object()
+        found = function(*args[:-1], nothing)  # once: what is looked up may be computed
+        if found is nothing:
+            return args[-1]
+        ran(path, number)
+        return found
+
+    return ask
 
 
 def looked_in(path: str, number: int, container: Any) -> Any:

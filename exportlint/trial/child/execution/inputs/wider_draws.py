@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 # In words, with the amount, the tensor's number, and its dim or size.
 INTEGERS = "integers times {}"
-ONE_TENSOR, ALIKE = "{0} in dim {2} of tensor {1}", "{0} in every dim of {2}"
+ONE_TENSOR, ALIKE = "{0} in dim {2} of tensor {1} alone", "{0} in every dim of {2}"
 LONG = "{0} in every dim of {2}, integers too"
+ALL_INTEGERS, ALL_FLOATS = "integers all {}", "numbers with a fraction all {}"
 # Odd ones: floats hold multiples of large powers of two as they are. The last passes what int32 and float32 hold.
 _TIMES = (3.0, 31.0, 1001.0, 1000003.0)
 _LONG = 80  # more than the sizes that are usually written down
 _MOST_SIZES, _MOST_DIMS = 6, 8
+_LARGEST_SIZE, _SIZES_AT_A_NUMBER = 1 << 13, 3
 
 
 def is_wide(how: str) -> bool:
@@ -39,6 +41,15 @@ def is_wide(how: str) -> bool:
 
 def changes_sizes(how: str) -> bool:
     return how in (ONE_TENSOR, ALIKE, LONG, *_RANKS)
+
+
+def changes_rank(how: str) -> bool:
+    return how in _RANKS
+
+
+def parts_sizes(how: str) -> bool:
+    """Does it give dims other sizes that are equal in the sample?"""
+    return how == ONE_TENSOR
 
 
 def wide_inputs(sample: Inputs, how: str, amount: float, at: Place) -> Inputs:
@@ -54,6 +65,7 @@ def wide_ways(sample: Inputs) -> Iterator[list[tuple[str, float, Place]]]:
     tensors = list(_leaves(sample))
     if any(_is_integer(one) and bool(one.any()) for one in tensors):
         yield [(INTEGERS, amount, (0, 0)) for amount in _TIMES]
+    yield from _of_lists(sample)
     for how, change in _VALUES.items():
         if any(_is_changed(one, change(one)) for one in tensors):
             yield [(how, 0.0, (0, 0))]
@@ -65,6 +77,22 @@ def wide_ways(sample: Inputs) -> Iterator[list[tuple[str, float, Place]]]:
     sizes = [size for _, _, size in dims]
     for number, dim, size in [one for one in dims if sizes.count(one[2]) > 1][:_MOST_DIMS]:
         yield [(ONE_TENSOR, float(size + 1), (number, dim)), (ONE_TENSOR, 2.0 * size, (number, dim))]
+
+
+def ways_around(sample: Inputs, number: float) -> Iterator[list[tuple[str, float, Place]]]:
+    """Values and sizes around a number that somebody wrote down, lists as for `wide_ways`."""
+    tensors = list(_leaves(sample))
+    whole = number == int(number)
+    if whole and any(map(_is_integer, tensors)):
+        yield from ([(ALL_INTEGERS, one, (0, 0))] for one in (number - 1, number, number + 1))
+    if any(one.dtype.is_floating_point for one in tensors):
+        yield [(ALL_FLOATS, number, (0, 0))]
+    if whole and 0 < number < _LARGEST_SIZE:
+        sizes = dict.fromkeys(size for one in tensors for size in one.shape if size > 1)
+        for size in [*sizes][:_SIZES_AT_A_NUMBER]:
+            # Only at 1 is there a size below that others do not have.
+            yield from ([(ALIKE, one, (-1, size))] for one in ([0.0] if number == 1 else []))
+            yield [(ALIKE, number, (-1, size)), (ALIKE, number + 1, (-1, size))]
 
 
 def _integers(sample: Inputs, amount: float, _at: Place) -> Inputs:
@@ -94,7 +122,65 @@ def _of_size(leaf: torch.Tensor, dim: int, size: int) -> torch.Tensor:
     return leaf.index_select(dim, torch.arange(size, device=leaf.device) % leaf.shape[dim]) if leaf.dim() else leaf
 
 
+def _all_integers(sample: Inputs, amount: float, _at: Place) -> Inputs:
+    return _changed(sample, lambda _number, leaf: torch.full_like(leaf, int(amount)) if _is_integer(leaf) else leaf)
+
+
+def _all_floats(sample: Inputs, amount: float, _at: Place) -> Inputs:
+    return _changed(
+        sample, lambda _number, leaf: torch.full_like(leaf, amount) if leaf.dtype.is_floating_point else leaf
+    )
+
+
+MORE, FEWER = "one entry more in every list", "one entry less in every list"
+MORE_IN_ONE = "one entry more in the first list"
+
+
+def _of_lists(sample: Inputs) -> Iterator[list[tuple[str, float, Place]]]:
+    """Lists of tensors have as many as somebody gives; one alone, where several are to be equally long."""
+    lists = _lists_in(sample)
+    if lists:
+        yield from ([(how, 0.0, (0, 0))] for how in (MORE, FEWER))
+    if len(lists) > 1:
+        yield [(MORE_IN_ONE, 0.0, (0, 0))]
+
+
+def _lists_in(sample: Any) -> list[list[Any]]:
+    found: list[list[Any]] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, list) and value and all(map(_is_dense, value)):
+            found.append(value)
+        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+            look(one)
+
+    look(sample)
+    return found
+
+
+def _with_other_lists(sample: Inputs, how: str) -> Inputs:
+    lists = _lists_in(sample)
+    chosen = set(map(id, lists[:1] if how == MORE_IN_ONE else lists))
+
+    def other(value: Any) -> Any:
+        if id(value) in chosen:
+            return value[:-1] if how == FEWER else [*value, value[-1].detach().clone()]
+        if type(value) is dict:
+            return {key: other(one) for key, one in value.items()}
+        return type(value)(map(other, value)) if type(value) in {list, tuple} else value
+
+    changed: Inputs = other(sample)
+    return changed
+
+
+def _with_lists(how: str, sample: Inputs, _amount: float, _at: Place) -> Inputs:
+    return _with_other_lists(sample, how)
+
+
 _BY_AMOUNT: dict[str, Callable[[Inputs, float, Place], Inputs]] = {
+    ALL_INTEGERS: _all_integers,
+    ALL_FLOATS: _all_floats,
+    **{how: partial(_with_lists, how) for how in (MORE, FEWER, MORE_IN_ONE)},
     INTEGERS: _integers,
     ONE_TENSOR: _one_tensor,
     ALIKE: _alike,
