@@ -62,6 +62,12 @@ FORMATS = ("full", "json", AGENT)
 @click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
 @click.option("--unsafe", is_flag=True, help=_UNSAFE)
 @click.option(
+    "--no-trial",
+    is_flag=True,
+    help="Run nothing, and take only the rewrites that are right whatever the inputs are; needs no torch.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something is left.")
+@click.option(
     "--budget",
     type=click.FloatRange(min=0),
     default=None,
@@ -87,10 +93,17 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     chosen = (flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
     asked = CommandLine(*chosen, options["purpose"])
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
+    if options["no_trial"]:
+        if names or options["model"]:
+            raise UserError("--no-trial runs nothing, so it takes files and folders: leave --target and --model out")
+        return _unless_zero(_by_construction(paths or (".",), config, options), options)
     targets = _targets(paths, names, options, config, script_arguments(ctx))
-    if targets:
-        return _tried(targets, config, options)
-    return _by_construction(paths, config, options)
+    done = _tried(targets, config, options) if targets else _by_construction(paths, config, options)
+    return _unless_zero(done, options)
+
+
+def _unless_zero(code: int, options: dict[str, Any]) -> int:
+    return CLEAN if code == FINDINGS and options["exit_zero"] else code
 
 
 def _targets(
@@ -222,7 +235,7 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
     gathered = lint_files(collect_files(paths, None, config), config, rewrites=Wanted.ALL)
     report = build_report(gathered, config)
     edition, left = rewritten(report.findings, unsafe=options["unsafe"])
-    if left and not options["unsafe"] and options["output_format"] == "full":
+    if left and not options["unsafe"] and not options["no_trial"] and options["output_format"] == "full":
         say("rewrites for what is left are to be tried: `exportlint fix FILE.py:CLASS`, or with --model and --args")
     say_problems(gathered.problems)
     shown = _shown(edition, left, options, report, config)

@@ -83,6 +83,17 @@ def test_without_a_target_only_what_is_right_by_construction_is_rewritten(net, t
     assert "error[data-dependent-branch] `x.mean() > 0.2`" in done.stdout
 
 
+def test_a_hook_runs_nothing_of_a_file_that_declares_a_model(net, tmp_path):
+    runs = "\n\nopen('it ran', 'w').close()\nmodel, example_args = Gate(), Gate.inputs()\n"
+    net.write_text(NET + runs, "utf-8")
+    done = fix("--no-trial", "--write", "--exit-zero", "net.py", folder=tmp_path)
+    assert (done.returncode, (tmp_path / "it ran").exists()) == (0, False)
+    assert net.read_text("utf-8") == NET.replace("self.scale.data", "self.scale.detach()") + runs
+    again = fix("--no-trial", "net.py", folder=tmp_path)
+    assert (again.returncode, again.stdout.startswith("---")) == (1, False)
+    assert fix("--no-trial", "--target", "net", folder=tmp_path).returncode == 2
+
+
 def test_a_side_that_no_input_takes_is_said(tmp_path):
     net = tmp_path / "net.py"
     net.write_text(NET.replace("x.mean() > 0.2", "(x * 0 == 1).any()"), "utf-8")

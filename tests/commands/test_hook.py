@@ -37,7 +37,11 @@ def repository(tmp_path: Path) -> Path:
 def test_pre_commit_installs_the_hook_without_torch_and_runs_it(repository: Path, tmp_path: Path) -> None:
     """The hook of the last commit, as a project that uses it would have it."""
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
-    source = {"repo": ROOT.as_uri(), "rev": head.stdout.strip(), "hooks": [{"id": "exportlint"}]}
+    source = {
+        "repo": ROOT.as_uri(),
+        "rev": head.stdout.strip(),
+        "hooks": [{"id": "exportlint"}, {"id": "exportlint-fix"}],
+    }
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [source]}), "utf-8")
     home = tmp_path / "home"
     done = subprocess.run(
@@ -51,14 +55,15 @@ def test_pre_commit_installs_the_hook_without_torch_and_runs_it(repository: Path
     assert done.returncode == 1, done.stdout + done.stderr
     assert "src/net.py:6:16" in done.stdout, done.stdout
     assert "notes.txt" not in done.stdout
+    assert "x.detach() * 2" in (repository / "src/net.py").read_text("utf-8"), "the other hook has mended it"
     installed = {path.name for path in home.glob("*/py_env-*/lib/python*/site-packages/*")}
     assert "libcst" in installed
     assert not {"torch", "numpy", "executorch"} & installed
 
 
 def test_the_hook_and_the_action_call_commands_that_exist() -> None:
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
-    assert hook["entry"].split()[:2] == ["exportlint", "check"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert [hook["entry"].split()[:2] for hook in hooks] == [["exportlint", "check"], ["exportlint", "fix"]]
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     assert set(action["inputs"]) == {"paths", "args", "version"}
     scripts = [step["run"] for step in action["runs"]["steps"] if "run" in step]
