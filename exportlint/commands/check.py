@@ -16,7 +16,7 @@ from exportlint.commands.options import (
     split,
     trial_options,
 )
-from exportlint.commands.reporting import finish
+from exportlint.commands.reporting import finish, refuse_page_on_terminal
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Wanted
@@ -41,6 +41,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     PATH is a file, a folder, a glob pattern, or `-` for stdin; the default is the working directory.
     """
     output, how = split(options, Output), split(options, TrialSettings)
+    refuse_page_on_terminal(output)
     asked = CommandLine(
         flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"], how.purpose
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
 from exportlint.finding import Severity
-from exportlint.output import AGENT, NAMES_RULES, render
+from exportlint.output import HTML, NAMES_RULES, WITH_BACKGROUND, render
 from exportlint.output.report import RenderOptions, Report, Shown
 from exportlint.workflow.progress import say
 from exportlint.workflow.report_building import Gathered, build_report
@@ -42,7 +42,7 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
         from exportlint.workflow.trials import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
-    if output.output_format == AGENT:
+    if output.output_format in WITH_BACKGROUND:
         from exportlint.workflow.background import background_of  # noqa: PLC0415 (the engine and the fixtures' pages)
 
         made = replace(made, background=background_of(config, made.targets))
@@ -66,6 +66,14 @@ def _page_of_rule(config: Config, rule: str) -> str:
     from exportlint.pages.explanation import brief  # noqa: PLC0415 (the pages and the stored truth)
 
     return brief(rule, config.torch, config.modes)
+
+
+def refuse_page_on_terminal(output: Output) -> None:
+    """Before anything is run: a page is of no use in a terminal."""
+    if output.output_format == HTML and not output.output_file and sys.stdout and sys.stdout.isatty():
+        raise UserError(
+            "--output-format html makes a page for a browser: name a file for it, as in --output-file report.html"
+        )
 
 
 def say_problems(problems: Sequence[Problem]) -> None:

@@ -19,6 +19,7 @@ from exportlint.commands.options import (
     target_options,
     trial_options,
 )
+from exportlint.commands.reporting import refuse_page_on_terminal
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
@@ -46,6 +47,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
 
     output, how = split(options, Output), split(options, TrialSettings)
+    refuse_page_on_terminal(output)
     asked = CommandLine(
         flat(options.pop("select")),
         flat(options.pop("ignore")),

@@ -10,7 +10,7 @@ from exportlint.commands.options import flat
 from exportlint.commands.reporting import finish
 from exportlint.errors import UserError
 from exportlint.finding import Wanted
-from exportlint.output import SHOWN_REWRITES
+from exportlint.output import SHOWN_REWRITES, WITH_PROGRAM
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options
@@ -38,8 +38,8 @@ def try_and_report(
     cache: bool = True,
 ) -> int:
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
-    if how.show and output.output_format != "full":
-        raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
+    if how.show and output.output_format not in WITH_PROGRAM:
+        raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full` or `html`")
     if how.dry_run and how.artifacts:
         raise UserError("--dry-run compiles nothing that --artifacts could keep: give one of them")
     for option, given in (("dynamic", how.dynamic), ("decompose", how.decompose), ("read-with", how.read_with)):

@@ -21,13 +21,16 @@ FORMATS = {
     "junit": "exportlint.output.junit",
     "markdown": "exportlint.output.markdown",
     "agent": "exportlint.output.agent",
+    "html": "exportlint.output.html",
 }
 NAMES_RULES = frozenset({"sarif"})  # which formats have the page of each rule
-AGENT = "agent"  # it alone asks for what stands behind a report
+FULL, AGENT, HTML = "full", "agent", "html"
+WITH_BACKGROUND = (AGENT, HTML)  # they alone ask for what stands behind a report
+WITH_PROGRAM = (FULL, HTML)  # they alone show the exported program, and operators beyond those of the contract
 
 # Which rewrites a format shows; none of the others.
 SHOWN_REWRITES = {
-    **dict.fromkeys(("json", "json-lines", "github", "markdown"), Wanted.FIRST),
+    **dict.fromkeys(("json", "json-lines", "github", "markdown", HTML), Wanted.FIRST),
     **dict.fromkeys(("sarif", AGENT), Wanted.ALL),
 }
 

@@ -320,7 +320,7 @@ def _print_graph(console: Console, graph: Mapping[str, Any]) -> None:
     operations = [operation for _, blocks in graph["graphs"] for _, _, block in blocks for operation in block]
     head = f"  exported program ({graph['mode']}): {len(operations)} operations"
     console.print(head, style="headline", soft_wrap=True)
-    for label, items in _graph_facts(graph):
+    for label, items in graph_facts(graph):
         for number, item in enumerate(items):
             start = "" if number else label
             console.print(Text.assemble((f"  {start:<12}", "label"), item), soft_wrap=True)
@@ -335,7 +335,8 @@ def _print_graph(console: Console, graph: Mapping[str, Any]) -> None:
     console.print()
 
 
-def _graph_facts(graph: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
+def graph_facts(graph: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
+    """What there is to say of the program beside its operations: label and sentences."""
     yield "inputs", (_typed(*item) for item in graph["inputs"])
     yield "ranges", graph["ranges"]
     yield "lifted", (f"{kind} {_typed(name, type_)}{_at(place)}" for kind, name, type_, place in graph["lifted"])

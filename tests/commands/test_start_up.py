@@ -72,7 +72,7 @@ def clean_file(folder: Path) -> Path:
 # What a run that finds nothing does without: parsers, what only a report with findings is made with, what only trials,
 # caches and terminals need. Each took a hundredth of the run or more. (`dataclasses` and `importlib.metadata` take a
 # quarter and a sixth of it, and are the standard library's ways.)
-FOR_FINDINGS = ("libcst", "rich", "msgspec", "tabulate", "torch")
+FOR_FINDINGS = ("libcst", "rich", "msgspec", "tabulate", "jinja2", "torch")
 FOR_OTHERS = (
     "concurrent",
     "difflib",
@@ -144,7 +144,7 @@ def test_a_file_with_a_finding_needs_neither_tables_nor_trials(tmp_path: Path) -
     loaded = loaded_by("check", "--no-cache", "--output-format", "json", str(file), cache=tmp_path / "cache")
     assert "libcst._nodes" in loaded
     not_needed = set(FOR_OTHERS) - {"exportlint.reference", "exportlint.rewrite", "traceback", "logging"}
-    assert among(loaded, ("msgspec", "rich", "tabulate", "torch", *not_needed)) == []
+    assert among(loaded, ("msgspec", "rich", "tabulate", "jinja2", "torch", *not_needed)) == []
 
 
 @pytest.mark.slow
