@@ -140,6 +140,31 @@ def decode(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """All of it or nothing: a reader never sees half a file. It keeps its permissions; a link to it is to be followed
+    before. Raises OSError where it cannot be written."""
+    import tempfile  # noqa: PLC0415 (most runs write nothing)
+
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).chmod(_permissions(path))
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _permissions(path: Path) -> int:
+    """What the file has, or what a new one would get: temporary files are for their owner only."""
+    if path.exists():
+        return path.stat().st_mode & 0o7777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
 def _encoding(data: bytes) -> str:
     try:
         return tokenize.detect_encoding(io.BytesIO(data).readline)[0]

@@ -194,4 +194,4 @@ class Problem:
 def fingerprint(rule: str, path: str, source_line: str, occurrence: int = 0) -> str:
     """An id that survives a move of the line: rule, path, the text of the line, and which of its equals this is."""
     text = "\0".join((rule, path, source_line.strip(), str(occurrence)))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

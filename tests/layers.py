@@ -12,6 +12,7 @@ LAYERS: dict[str, set[str]] = {
     # Servers ask exportlint itself, in a process of its own.
     "exportlint.child_command": {"anyio"},
     "exportlint.files": {"exportlint.finding", "pathspec"},
+    "exportlint.git": {"exportlint.errors"},
     "exportlint.trial.protocol": set(),
     "exportlint.reference": {"exportlint.finding", "msgspec"},
     # The static pass: files in, findings out.
@@ -49,6 +50,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.finding",
         "exportlint.edited_source",
         "exportlint.files",
+        "exportlint.git",
         "exportlint.trial.protocol",
     },
     "exportlint.static": {
@@ -66,6 +68,16 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.rewrite",
         "exportlint.registry",
         "libcst",
+    },
+    # Findings in; those that are new, of changed lines, or fatal, out.
+    "exportlint.adoption": {
+        "exportlint.errors",
+        "exportlint.finding",
+        "exportlint.files",
+        "exportlint.git",
+        "exportlint.repair",
+        "exportlint.static",
+        "msgspec",
     },
     # The trial, in the child: all that imports torch. sympy comes with torch.
     "exportlint.trial.child.torch_private": {"exportlint.trial.protocol", "torch"},
@@ -264,6 +276,7 @@ LAYERS: dict[str, set[str]] = {
         "rapidfuzz",
     },
     "exportlint.config": {
+        "exportlint.adoption",
         "exportlint.errors",
         "exportlint.trial.protocol",
         "exportlint.registry",
@@ -302,9 +315,11 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.output",
         "exportlint.pages",
         "exportlint.config",
+        "exportlint.adoption",
         "msgspec",
         "platformdirs",
         "rich",
+        "watchfiles",
     },
     # It speaks to the rest of exportlint through the command line alone.
     "exportlint.mcp_server": {"exportlint.version", "exportlint.child_command", "mcp", "pydantic", "typing_extensions"},
@@ -326,6 +341,7 @@ LAYERS: dict[str, set[str]] = {
         "pygls",
     },
     "exportlint.commands": {
+        "exportlint.adoption",
         "exportlint.language_server",
         "exportlint.mcp_server",
         "exportlint.version",

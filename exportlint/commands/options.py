@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +14,10 @@ from exportlint.errors import UserError, nearest
 from exportlint.output import FORMATS
 from exportlint.trial.protocol.options import DEFAULT_MEMORY_GB, DEFAULT_SECONDS
 from exportlint.trial.protocol.purposes import PURPOSES
+
+if TYPE_CHECKING:
+    from exportlint.adoption.asked import Adoption
+    from exportlint.workflow.adopting import Adopting
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -120,6 +124,34 @@ def rule_options(command: Command) -> Command:
         ),
         click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),
         click.option("--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated."),
+    ):
+        command = option(command)
+    return command
+
+
+_BASELINE = click.Path(path_type=Path)
+
+
+def adoption_options(command: Command) -> Command:
+    """--fail-on, --diff-base and those of a baseline."""
+    for option in (
+        click.option(
+            "--diff-base",
+            metavar="REV",
+            help="Only findings on lines that changed since the merge base with REV (git), uncommitted ones included.",
+        ),
+        click.option("--prune-baseline", is_flag=True, help="Take what is gone out of the baseline."),
+        click.option(
+            "--write-baseline", type=_BASELINE, metavar="FILE", help="Accept all findings: write them to FILE."
+        ),
+        click.option("--baseline", type=_BASELINE, metavar="FILE", help="Leave out the findings that FILE holds."),
+        click.option(
+            "--fail-on",
+            multiple=True,
+            metavar="WHICH",
+            help="What makes exit code 1: error, warning (default) or note and what is worse; never; with "
+            "evidence=confirmed only what a trial showed; a,b or repeated.",
+        ),
     ):
         command = option(command)
     return command
@@ -284,6 +316,15 @@ _BACKEND = click.option(
 def backend_option(command: Command) -> Command:
     """--backend."""
     return _BACKEND(command)
+
+
+def adopting_of(asked: Adoption, near: Sequence[str]) -> Adopting | None:
+    """What was asked for, once it holds; None where nothing was."""
+    if not asked.is_asked:
+        return None
+    from exportlint.workflow.adopting import prepared  # noqa: PLC0415 (msgspec and git, where they are needed)
+
+    return prepared(asked, near)
 
 
 def trial_options(command: Command) -> Command:

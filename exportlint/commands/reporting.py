@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exportlint.config.settings import DEFAULT_FAIL_ON
 from exportlint.errors import UserError
-from exportlint.finding import Severity
+from exportlint.files import write_whole
 from exportlint.output import HTML, NAMES_RULES, WITH_BACKGROUND, render
 from exportlint.output.report import RenderOptions, Report, Shown
 from exportlint.workflow.progress import say
@@ -21,9 +21,11 @@ from exportlint.workflow.report_building import Gathered, build_report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from exportlint.adoption.fail_on import FailOn
     from exportlint.commands.options import Output
     from exportlint.config.settings import Config
     from exportlint.finding import Problem
+    from exportlint.workflow.adopting import Adopting
 
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
@@ -31,13 +33,50 @@ SIGNALLED = 128  # with the number of the signal, as shells report it
 PLAIN_WIDTH = 100
 
 
-def finish(gathered: Gathered, config: Config, output: Output, *, operators: bool = False) -> int:
+def finish(
+    gathered: Gathered,
+    config: Config,
+    output: Output,
+    *,
+    operators: bool = False,
+    adopting: Adopting | None = None,
+    suppress: str | None = None,
+) -> int:
     """Print what the configuration and the comments leave of what was found; the exit code.
 
-    `operators`: also what each lowering would do with each operator.
+    operators   also what each lowering would do with each operator
+    adopting    leaves out what a baseline holds, and what stands on unchanged lines
+    suppress    the reason of comments that are written for all that is left
     """
+    made = reported(gathered, config, output, operators=operators, adopting=adopting)
+    if suppress is not None:
+        from exportlint.adoption.added_suppressions import add_suppressions  # noqa: PLC0415 (where it is asked for)
+
+        added = add_suppressions(made.findings, gathered.files, suppress, made.suppressed)
+        number = len(added.files)
+        say(f"new comments in {number} file{'' if number == 1 else 's'} silence {added.silenced} of the findings")
+        say_problems(added.problems)
+        made = reported(gathered, config, output, operators=operators, adopting=adopting)
+    return printed(made, gathered, config, output)
+
+
+def reported(
+    gathered: Gathered,
+    config: Config,
+    output: Output,
+    *,
+    operators: bool = False,
+    adopting: Adopting | None = None,
+    quiet: bool = False,
+) -> Report:
+    """The report of what was found. `quiet`: what is gone from a baseline is not told."""
     shown = Shown(output.show_cleared, output.show_suppressed, output.show_suspected, output.coverage, operators)
     made = build_report(gathered, config, shown)
+    return adopting.applied(made, gathered, config, quiet=quiet) if adopting else made
+
+
+def printed(made: Report, gathered: Gathered, config: Config, output: Output) -> int:
+    """Print a report, or write it to its file; the exit code."""
     if made.targets:
         from exportlint.workflow.trials import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
@@ -59,7 +98,7 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
     say_problems(made.problems)
     if gathered.stopped_by:
         return SIGNALLED + gathered.stopped_by
-    return exit_code(made, exit_zero=output.exit_zero)
+    return exit_code(made, exit_zero=output.exit_zero, fail_on=config.fail_on)
 
 
 def _page_of_rule(config: Config, rule: str) -> str:
@@ -82,12 +121,11 @@ def say_problems(problems: Sequence[Problem]) -> None:
         say(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
 
 
-def exit_code(made: Report, *, exit_zero: bool) -> int:
-    """How the run ended: 0 clean or notes only, 1 findings, 2 something could not be checked."""
+def exit_code(made: Report, *, exit_zero: bool, fail_on: FailOn = DEFAULT_FAIL_ON) -> int:
+    """How the run ended: 0 nothing that makes it fail, 1 such findings, 2 something could not be checked."""
     if made.problems:
         return FAILED
-    loud = made.count(Severity.ERROR) + made.count(Severity.WARNING)
-    return FINDINGS if loud and not exit_zero else CLEAN
+    return FINDINGS if fail_on.any_of(made.findings) and not exit_zero else CLEAN
 
 
 def render_options(file: Path | None) -> RenderOptions:
@@ -119,20 +157,8 @@ def write(text: str) -> None:
 def write_file(path: Path, text: str) -> None:
     """All of it or nothing: a reader never sees half a report."""
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, _mode(path))  # noqa: PTH101 (NamedTemporaryFile gives a str)
-        Path(file.name).replace(path)
+        write_whole(path, text.encode())
     except OSError as error:
         raise UserError(
             f"--output-file: {path} cannot be written: {error.strerror}; name a file in a folder that exists"
         ) from error
-
-
-def _mode(path: Path) -> int:
-    """What the file has, or what a new one would get: temporary files are for their owner only."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

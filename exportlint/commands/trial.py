@@ -6,10 +6,13 @@ from typing import Any
 
 import click
 
+from exportlint.adoption.asked import Adoption
 from exportlint.commands.options import (
     BeforeDashes,
     Output,
     TrialSettings,
+    adopting_of,
+    adoption_options,
     cache_option,
     flat,
     output_options,
@@ -30,6 +33,7 @@ from exportlint.files import Collected
 @target_options
 @rule_options
 @output_options
+@adoption_options
 @cache_option
 @trial_options
 @click.pass_context
@@ -46,7 +50,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     from exportlint.commands.trial_run import try_and_report  # noqa: PLC0415 (the trial's modules, when they are needed)
     from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
 
-    output, how = split(options, Output), split(options, TrialSettings)
+    output, how, adoption = split(options, Output), split(options, TrialSettings), split(options, Adoption)
     refuse_page_on_terminal(output)
     asked = CommandLine(
         flat(options.pop("select")),
@@ -54,6 +58,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
         options.pop("mode"),
         options.pop("torch"),
         how.purpose,
+        flat(options.pop("fail_on")),
     )
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
     cache = not options.pop("no_cache")
@@ -63,4 +68,6 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
             "there is no target: name a file with `model` and `example_args`, a script, or a model of a library "
             "(transformers:bert), or give --model and --args"
         )
-    return try_and_report(targets, Collected((), ()), config, output, how, cache=cache)
+    # A trial is about these models: what a project has accepted is left out of it only where that is said here.
+    adopting = adopting_of(adoption, [path.partition(".py:")[0] for path in paths])
+    return try_and_report(targets, Collected((), ()), config, output, how, cache=cache, adopting=adopting)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from exportlint.config.settings import Config
     from exportlint.files import Collected
     from exportlint.trial.protocol.target import Target
+    from exportlint.workflow.adopting import Adopting
 
 
 _DECOMPOSITION = re.compile(r"[\w.:]+=(keep|.+:[\w.]+)")
@@ -36,8 +37,13 @@ def try_and_report(
     how: TrialSettings,
     *,
     cache: bool = True,
+    adopting: Adopting | None = None,
+    suppress: str | None = None,
 ) -> int:
-    """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
+    """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one.
+
+    `adopting`, `suppress`: as of `finish`.
+    """
     if how.show and output.output_format not in WITH_PROGRAM:
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full` or `html`")
     if how.dry_run and how.artifacts:
@@ -66,7 +72,14 @@ def try_and_report(
         cache=cache,
         rewrites=SHOWN_REWRITES.get(output.output_format, Wanted.FIRST),
     )
-    return finish(examined.gathered, examined.config, output, operators="operators" in how.show)
+    return finish(
+        examined.gathered,
+        examined.config,
+        output,
+        operators="operators" in how.show,
+        adopting=adopting,
+        suppress=suppress,
+    )
 
 
 def _only_with_lower(how: TrialSettings) -> str | None:

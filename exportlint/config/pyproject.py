@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from exportlint.adoption.fail_on import read_fail_on
 from exportlint.errors import UserError, nearest
 from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.purposes import PURPOSES
@@ -57,6 +58,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_key
     lower: list[str] | str = []
     lowerings: dict[str, dict[str, Any]] = {}
     purpose: str | None = None
+    baseline: str | None = None
+    fail_on: list[str] | str = []
 
 
 def read(path: Path, rules: Collection[str], modes: Collection[str]) -> Table | None:
@@ -82,7 +85,15 @@ def read(path: Path, rules: Collection[str], modes: Collection[str]) -> Table | 
     if table.purpose is not None and table.purpose not in PURPOSES:
         near = nearest(table.purpose, PURPOSES)
         raise UserError(f"{path}: {TABLE}.for: there is no `{table.purpose}`{near}; choose {' or '.join(PURPOSES)}")
+    read_fail_on(listed(table.fail_on), f"{path}: {TABLE}.fail-on")
+    if table.baseline == "":
+        raise UserError(f"{path}: {TABLE}.baseline is empty: name a file, or leave the key out")
     return msgspec.structs.replace(table, targets=_targets(path, table))
+
+
+def listed(value: list[str] | str) -> tuple[str, ...]:
+    """What stands for one or several."""
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _named_rules(table: Table) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.adoption.fail_on import FailOn, read_fail_on
 from exportlint.errors import UserError, nearest
 from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 from exportlint.static.suppressions import UNUSED
@@ -21,12 +22,13 @@ from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
 from exportlint.trial.protocol.purposes import EXPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.config.pyproject import Table, TargetTable
     from exportlint.registry import RuleInfo
 
 
+DEFAULT_FAIL_ON = FailOn()
 _TABLE = re.compile(rb"tool\s*\.\s*[\"']?exportlint|\[\s*tool\s*\]")  # spares other projects the TOML parser
 # What `--mode` and the key `mode` take -> the modes that they stand for.
 MODE_CHOICES: Mapping[str, tuple[str, ...]] = {**{mode: (mode,) for mode in MODES}, "both": MODES}
@@ -41,6 +43,7 @@ class CommandLine:
     mode: str | None = None
     torch: str | None = None
     purpose: str | None = None
+    fail_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class Config:
     lowerings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     purpose: str = EXPORT
     purpose_chosen: bool = False
+    baseline: Path | None = None
+    fail_on: FailOn = DEFAULT_FAIL_ON
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -126,6 +131,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
                 raise UserError(
                     f"{option}: there is no rule `{rule}`{nearest(rule, known)}; `exportlint rules` lists them"
                 )
+    fail_on = read_fail_on(asked.fail_on, "--fail-on")
     root, table = _nearest_table(paths, known)
     wanted = asked.torch or (table.torch if table else None)
     torch, remarks = measured_version(wanted) if wanted else (default_version(), ())
@@ -141,7 +147,10 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
             remarks,
             purpose=asked.purpose or EXPORT,
             purpose_chosen=asked.purpose is not None,
+            fail_on=fail_on,
         )
+    from exportlint.config.pyproject import listed  # noqa: PLC0415 (as in _nearest_table)
+
     return Config(
         root,
         asked.select or tuple(table.select or ()),
@@ -153,16 +162,19 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         tuple(table.exclude),
         {glob: tuple(rules) for glob, rules in table.per_file_ignores.items()},
         table.targets,
-        (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
+        listed(table.lower),
         table.lowerings,
         asked.purpose or table.purpose or EXPORT,
         (asked.purpose or table.purpose) is not None,
+        root / table.baseline if table.baseline else None,
+        fail_on if asked.fail_on else read_fail_on(listed(table.fail_on), "fail-on"),
     )
 
 
 def _nearest_table(paths: Sequence[str], known: RuleNames) -> tuple[Path, Table | None]:
     """The folder and table of the nearest pyproject.toml that has one, from what all `paths` share upwards."""
-    for folder in _upwards(paths):
+    shared = shared_folder(paths)
+    for folder in (shared, *shared.parents):
         path = folder / "pyproject.toml"
         if path.is_file() and _TABLE.search(path.read_bytes()):
             from exportlint.config.pyproject import read  # noqa: PLC0415 (msgspec and TOML, for projects with a table)
@@ -172,14 +184,14 @@ def _nearest_table(paths: Sequence[str], known: RuleNames) -> tuple[Path, Table 
     return Path.cwd(), None
 
 
-def _upwards(paths: Sequence[str]) -> Iterable[Path]:
+def shared_folder(paths: Sequence[str]) -> Path:
+    """The folder that all of the paths share; the working directory where there is none."""
     absolute = [Path(path).absolute() for path in paths] or [Path.cwd()]
     folders = [path if path.is_dir() else path.parent for path in absolute]
     try:
-        shared = Path(os.path.commonpath(folders))
+        return Path(os.path.commonpath(folders))
     except ValueError:  # several drives of a Windows machine
-        shared = Path.cwd()
-    return (shared, *shared.parents)
+        return Path.cwd()
 
 
 # The measured torch version that is used for the one that was asked for.

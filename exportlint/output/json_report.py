@@ -38,6 +38,9 @@ def as_data(report: Report) -> dict[str, Any]:
             **{f"{severity.value}s": report.count(severity) for severity in Severity},
             "suppressed": len(report.suppressed),
             "cleared": len(report.cleared),
+            # Only where somebody asked, as for a baseline.
+            **({"baselined": len(report.baselined)} if report.baselined is not None else {}),
+            **({"unchanged": len(report.unchanged)} if report.unchanged is not None else {}),
         },
     }
 

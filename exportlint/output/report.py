@@ -65,6 +65,9 @@ class Report:
     """`findings` count. `cleared`, `suppressed` and `unreached` (suspicions in code that no target ran) are shown only
     when asked for, by `also`, and never count.
 
+    `baselined` are those of a baseline, `unchanged` those on lines that did not change; they are counted only. None
+    where nobody asked.
+
     `source` gives a line of a file, or None when there is no such line. `next_step` comes after trials only.
     `background`: what else is known of a finding, for the format that asks for it. `page`: that of a rule, as Markdown;
     empty for a name that no rule has.
@@ -79,6 +82,8 @@ class Report:
     targets: tuple[TargetReport, ...] = ()
     problems: tuple[Problem, ...] = ()
     unreached: tuple[Finding, ...] = ()
+    baselined: tuple[Finding, ...] | None = None
+    unchanged: tuple[Finding, ...] | None = None
     also: Shown = NOTHING_MORE
     next_step: NextStep | None = None
     purpose: str = EXPORT
@@ -146,6 +151,7 @@ class Report:
     @property
     def _hidden(self) -> str:
         parts = [(len(self.suppressed), "suppressed"), (len(self.cleared), "cleared")]
+        parts += [(len(self.baselined or ()), "in the baseline"), (len(self.unchanged or ()), "on unchanged lines")]
         hidden = [f"{n} {word}" for n, word in parts if n]
         if self.unreached:
             more = "" if self.also.suspected else " (--show-suspected)"

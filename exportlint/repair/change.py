@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import subprocess
 import tempfile
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
 from exportlint.files import SourceError, decode, shown
+from exportlint.git import git, known_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ def of_patch(text: str, here: Path) -> Change:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             if name in before:
                 (copy / name).write_bytes(before[name])
-        _git(["apply", f"-p{level}", "--whitespace=nowarn", "-"], copy, given=text, what="the patch does not apply")
+        _apply(["--whitespace=nowarn"], level, copy, text, what="the patch does not apply")
         after = {name: (copy / name).read_bytes() for name in names if (copy / name).is_file()}
     try:
         return _change(before, after, root)
@@ -109,8 +109,14 @@ def _with_plain_ends(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
+def _apply(arguments: Sequence[str], level: int, folder: Path, text: str, *, what: str) -> str:
+    # To copies in a folder of its own, wherever that lies.
+    alone = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    return git(["apply", f"-p{level}", *arguments, "-"], folder, given=text, what=what, environment=alone)
+
+
 def _names_in(text: str, level: int, folder: Path) -> list[str]:
-    told = _git(["apply", f"-p{level}", "--numstat", "-z", "-"], folder, given=text, what="the patch cannot be read")
+    told = _apply(["--numstat", "-z"], level, folder, text, what="the patch cannot be read")
     names = [name for one in told.split("\0") if (name := one.split("\t", 2)[-1])]
     names += re.findall(r"^(?:rename|copy) from (.+)$", text, re.MULTILINE)  # git tells the new name alone
     for name in names:
@@ -130,30 +136,25 @@ def of_git(base: str, revision: str | None, here: Path) -> Change:
 
     Raises UserError where `here` is in no repository, or has no such revision.
     """
-    top = Path(_git(["rev-parse", "--show-toplevel"], here, what="there is no git repository").strip())
+    top = Path(git(["rev-parse", "--show-toplevel"], here, what="there is no git repository").strip())
     for one in (base, revision):
         if one is not None:
-            _known(one, top)
+            known_commit(one, top)
     asked = ["diff", "--name-only", "--no-renames", "-z", base, *([revision] if revision else []), "--"]
-    names = [name for name in _git(asked, top, what="git diff failed").split("\0") if name]
+    names = [name for name in git(asked, top, what="git diff failed").split("\0") if name]
     if revision is None:
-        new = _git(["ls-files", "--others", "--exclude-standard", "-z"], top, what="git ls-files failed")
+        new = git(["ls-files", "--others", "--exclude-standard", "-z"], top, what="git ls-files failed")
         names += [name for name in new.split("\0") if name]
     before = dict(_at(base, names, top))
     after = dict(_at(revision, names, top) if revision else _on_disk(names, top))
     return _change(before, after, top)
 
 
-def _known(revision: str, folder: Path) -> None:
-    asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
-    _git(asked, folder, what=f"git knows no revision `{revision}`")
-
-
 def parent_of(revision: str, here: Path) -> str:
     """The first parent, as what came before a commit."""
-    _git(["rev-parse", "--show-toplevel"], here, what="there is no git repository")
-    _known(revision, here)
-    return _git(["rev-parse", "--verify", "--quiet", f"{revision}^1"], here, what=f"`{revision}` has no parent").strip()
+    git(["rev-parse", "--show-toplevel"], here, what="there is no git repository")
+    known_commit(revision, here)
+    return git(["rev-parse", "--verify", "--quiet", f"{revision}^1"], here, what=f"`{revision}` has no parent").strip()
 
 
 def _at(revision: str, names: Sequence[str], top: Path) -> Iterator[tuple[str, bytes]]:
@@ -201,25 +202,3 @@ def _text(path: Path, data: bytes) -> str:
         return decode(data)
     except SourceError as error:
         raise UserError(f"{shown(path)} cannot be read: {error}") from error
-
-
-def _git(arguments: Sequence[str], folder: Path, *, what: str, given: str | None = None) -> str:
-    try:
-        done = subprocess.run(
-            ["git", *arguments],  # noqa: S607 - as above
-            cwd=folder,
-            # A patch is applied to copies in a folder of its own, wherever that lies.
-            env={**os.environ, **({"GIT_CEILING_DIRECTORIES": str(folder.parent)} if given is not None else {})},
-            input=given,
-            capture_output=True,
-            text=True,
-            check=False,
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
-    except FileNotFoundError as error:
-        raise UserError("git is not installed, which reads patches and revisions") from error
-    if done.returncode:
-        said = next(iter(done.stderr.strip().splitlines()), "").removeprefix("error: ").removeprefix("fatal: ")
-        raise UserError(f"{what}{f': {said}' if said else ''}")
-    return done.stdout

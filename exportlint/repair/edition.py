@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import re
-import tempfile
 import time
 import tokenize
 from collections import Counter
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.edited_source import edited
 from exportlint.errors import UserError
-from exportlint.files import decode, shown
+from exportlint.files import decode, shown, write_whole
 from exportlint.repair.settings_read import lines_not_run
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class Edition:
                 raise UserError(f"{shown(Path(key))} changed since it was read; nothing is written: run the fix again")
         changed = [key for key in sorted(data) if data[key] != self.read[key]]
         for key in changed:
-            _replace(Path(key), data[key])
+            write_whole(Path(key), data[key])
         return [shown(Path(key)) for key in changed]
 
 
@@ -243,15 +242,3 @@ def _as_in_file(text: str, before: bytes) -> str:
         for line, was in zip(range(start, min(end, len(new) - 1)), ends[first:last], strict=False):
             of_new[line] = was or usual
     return mark + "".join(line + end for line, end in zip(new, of_new, strict=True))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).chmod(path.stat().st_mode & 0o7777)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

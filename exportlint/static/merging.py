@@ -133,13 +133,13 @@ class MergedSuspicions:
             shown_by=measured.shown_by(suspicion.case),
             lowerings=measured.lowerings(suspicion.case),
             rewrites=rewrites,
-            trail=tuple(
-                TrailStep(text, self._shown.get(path) or shown_path(Path(path)), at)
-                for text, at, path in suspicion.trail
-            ),
+            trail=tuple(TrailStep(text, self._named(path), line) for text, line, path in suspicion.trail),
             case=suspicion.case,
             predicted=predicted,
         )
+
+    def _named(self, path: str) -> str:
+        return self._shown.get(path) or shown_path(Path(path))
 
 
 def _of_this_break(links: tuple[Link, ...], measured: tuple[str, ...] | None) -> tuple[Link, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.entry.declared_target import files_named_by
@@ -24,7 +25,6 @@ from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.registry import RuleInfo
@@ -114,6 +114,11 @@ class StaticPass:
     def files(self) -> FileStore:
         """The files as the last check read them."""
         return self._known
+
+    @property
+    def read(self) -> frozenset[Path]:
+        """The files that its judgements rest on, those that were judged among them."""
+        return frozenset(Path(path) for one in self._judgements.values() for path in one.read)
 
     def check(self, files: Sequence[SourceFile], on_judged: OnJudged | None = None) -> StaticReport:
         """Judge the files as they are now, in the way of the function `check`."""

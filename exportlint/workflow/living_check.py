@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from exportlint.files import SourceFile, shown
 from exportlint.finding import Wanted
 from exportlint.static.static_pass import StaticOptions, StaticPass, StaticReport
-from exportlint.workflow.linting import declared_targets
+from exportlint.workflow.linting import cache_bytes, declared_targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,19 +21,28 @@ class LivingCheck:
     """Findings of files while they change. Paths are absolute, with links followed.
 
     What lies on the disk is read anew by every check; what did not change is neither parsed nor judged again.
+
+    jobs      processes of a check with much to judge, such as the first one
+    cache     the folder of judgements that other runs keep too; None: none is used
+    rewrites  which of a finding's rewrites are made
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(
+        self, config: Config, *, jobs: int = 1, cache: Path | None = None, rewrites: Wanted = Wanted.FIRST
+    ) -> None:
         self._targets = declared_targets(config)
         self._given: dict[Path, str] = {}
         options = StaticOptions(
             config.torch,
             config.modes,
+            jobs,
+            cache,
             targets=self._targets,
             lowerings=config.lower,
             settings=config.lowerings,
-            rewrites=Wanted.FIRST,
+            rewrites=rewrites,
             purpose=config.purpose,
+            cache_bytes=cache_bytes() if cache else 0,
         )
         self._pass = StaticPass(config.rules(), options)
 
@@ -56,6 +65,11 @@ class LivingCheck:
             tuple(one for one in report.problems if one.path in wanted),
             len(files),
         )
+
+    @property
+    def read(self) -> frozenset[Path]:
+        """The files that the judgements of the last check rest on."""
+        return self._pass.read
 
     def beliefs(self, path: Path) -> Mapping[Span, Value]:
         """What the engine knows of places of the file; places are in ast's byte columns."""

@@ -96,7 +96,7 @@ class Sources:
         the checked files that may hold a comment for us."""
         hit = dict.fromkeys(found_in)
         named = dict.fromkeys((*self.files, *hit))
-        return {path: self._text(path) for path in named if path in hit or self._may_silence(path)}
+        return {path: self.text(path) for path in named if path in hit or self._may_silence(path)}
 
     def _may_silence(self, path: str) -> bool:
         """Told by its bytes: most files hold no such comment, and to decode them takes longer than to read them."""
@@ -108,11 +108,11 @@ class Sources:
 
     def line(self, path: str, number: int) -> str | None:
         if path not in self._lines:
-            self._lines[path] = self._text(path).split("\n")
+            self._lines[path] = self.text(path).split("\n")
         lines = self._lines[path]
         return lines[number - 1] if 0 < number <= len(lines) else None
 
-    def _text(self, path: str) -> str:
+    def text(self, path: str) -> str:
         if path not in self._texts:
             file = self.files.get(path) or SourceFile(Path(path), path)
             try:
