@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-COMMANDS = ("check", "trial", "fix", "verify", "mcp", "server", "matrix", "explain", "rules", "truth")
+COMMANDS = ("check", "trial", "fix", "verify", "upgrade", "mcp", "server", "matrix", "explain", "rules", "truth")
 FAILED = 2
 STOPPED = 130  # what shells report for a program that Ctrl-C ended
 

@@ -144,6 +144,7 @@ class Finding:
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
     case          which case of its rule it is; empty: a trial alone found it
+    in_python     torch.compile has left the graph before it comes there
     predicted     the part of `message` that says what torch does with such code, as it was measured
     trail         where the value comes from that it is about, the nearest first, as the message tells it too
     calls         the calls that led torch to the line, the outermost first; empty: torch told none
@@ -176,6 +177,7 @@ class Finding:
     calls: tuple[TrailStep, ...] = field(default=(), compare=False)
     case: str = field(default="", compare=False)
     predicted: str = field(default="", compare=False)
+    in_python: bool = field(default=False, compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -14,6 +14,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.files": {"exportlint.finding", "pathspec"},
     "exportlint.git": {"exportlint.errors"},
     "exportlint.trial.protocol": set(),
+    "exportlint.version_change": {"exportlint.trial.protocol"},
     "exportlint.reference": {"exportlint.finding", "msgspec"},
     # The static pass: files in, findings out.
     "exportlint.engine.source": {"exportlint.files"},
@@ -67,6 +68,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.rule",
         "exportlint.rewrite",
         "exportlint.registry",
+        "exportlint.version_change",
         "libcst",
     },
     # Findings in; those that are new, of changed lines, or fatal, out.
@@ -257,6 +259,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.finding",
         "exportlint.edited_source",
         "exportlint.trial.protocol",
+        "exportlint.version_change",
         "exportlint.repair",
         "jinja2",
         "junitparser",
@@ -267,6 +270,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.pages": {
         "exportlint.errors",
         "exportlint.trial.protocol",
+        "exportlint.version_change",
         "exportlint.reference",
         "exportlint.registry",
         "exportlint.static",
@@ -300,6 +304,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.finding",
         "exportlint.files",
         "exportlint.trial.protocol",
+        "exportlint.version_change",
         "exportlint.engine.source",
         "exportlint.engine.values",
         "exportlint.engine.entry",

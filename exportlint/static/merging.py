@@ -136,6 +136,7 @@ class MergedSuspicions:
             trail=tuple(TrailStep(text, self._named(path), line) for text, line, path in suspicion.trail),
             case=suspicion.case,
             predicted=predicted,
+            in_python=suspicion.in_python,
         )
 
     def _named(self, path: str) -> str:

@@ -103,11 +103,11 @@ class MeasuredCases:
         """What torch does with it, in this version and mode."""
         effect = self.effect(case)
         if not effect:
-            return f"what torch{_release(self._torch)} does with it is not measured"
+            return f"what torch{release(self._torch)} does with it is not measured"
         chosen = [m for m in self._modes if m in effect] or list(effect)
         records = self._measured(case)[1]
-        effects = {mode: _torch_does(records[mode]) for mode in (*chosen, *(m for m in effect if m not in chosen))}
-        torch = f"torch{_release(self._measured(case)[0])}"
+        effects = {mode: torch_does(records[mode]) for mode in (*chosen, *(m for m in effect if m not in chosen))}
+        torch = f"torch{release(self._measured(case)[0])}"
         if len(set(effects.values())) == 1:
             text = f"{torch} {next(iter(effects.values()))} in either mode"
         else:
@@ -124,13 +124,7 @@ class MeasuredCases:
 
     def _later(self, case: str, mode: str) -> str | None:
         """The step after export that fails, for a case that exports."""
-        record = self._measured(case)[1].get(mode, {})
-        names = {
-            "decompose": "run_decompositions(), so every lowering, refuses it",
-            "save": "torch.export.save refuses it",
-        }
-        failed = [names[step] for step in record.get("then", {}) if step in names]
-        return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+        return later_step(self._measured(case)[1].get(mode, {}))
 
 
 def is_advice(case: str) -> bool:
@@ -138,12 +132,24 @@ def is_advice(case: str) -> bool:
     return case.startswith("Good")
 
 
-def _torch_does(record: Mapping[str, Any]) -> str:
+def later_step(record: Mapping[str, Any]) -> str | None:
+    """The first step after an export that fails, in words, for a case that exports in the mode of the record."""
+    names = {
+        "decompose": "run_decompositions(), so every lowering, refuses it",
+        "save": "torch.export.save refuses it",
+    }
+    failed = [names[step] for step in record.get("then", {}) if step in names]
+    return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+
+
+def torch_does(record: Mapping[str, Any]) -> str:
+    """What torch did in the mode of the record, as the rest of a sentence."""
     does = _DOES_BESIDE.get(record.get("check", "")) if record["outcome"] == Outcome.DIFFERS.value else None
     return does or _DOES[Outcome(record["outcome"])]
 
 
-def _release(version: str | None) -> str:
+def release(version: str | None) -> str:
+    """ " 2.13" for 2.13.0, as it follows "torch"; nothing for None."""
     return " " + ".".join(version.split(".")[:2]) if version else ""
 
 
@@ -271,13 +277,7 @@ class CompiledCases:
         found = ((version, cases[case]) for version, cases in self._fitting if case in cases)
         nothing: tuple[str, Mapping[str, Any]] = ("", {})
         version, record = next(found, nothing)
-        return nothing if record.get("breaks_before") or self._never_changes(record) else (version, record)
-
-    def _never_changes(self, record: Mapping[str, Any]) -> bool:
-        """Is it compiled again only in another environment? A process has one."""
-        changed = {kind for _, kind in record.get("recompiles", ())}
-        only_again = record.get("outcome") == Compiled.RECOMPILES.value and changed == {"other-inputs"}
-        return only_again and "other-environment" in self._rule.cls.shown_by
+        return (version, record) if is_of_rule(self._rule, record) else nothing
 
     def severity(self, case: str) -> Severity | None:
         """What nobody is told is an error, what costs time a warning."""
@@ -294,16 +294,8 @@ class CompiledCases:
 
     def sentence(self, case: str) -> str:
         """What torch.compile does with it, in this version."""
-        from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME  # noqa: PLC0415 (with all of torch's wordings)
-
         version, record = self._measured(case)
-        does = _COMPILE_DIFFERS.get(record.get("check", "")) or _COMPILE_DOES[record["outcome"]]
-        kinds = {kind for _, _, kind in record.get("graph_breaks", ())}
-        if record["outcome"] == Compiled.BREAKS.value and kinds == {SKIPPED_FRAME}:
-            does = _LEAVES_FUNCTION
-        ids = self.graph_breaks(case)
-        named = f" ({', '.join(ids)})" if ids else ""
-        return f"torch.compile in torch{_release(version)} {does}{named}"
+        return f"torch.compile in torch{release(version)} {torch_compile_does(record)}"
 
     def suggestion(self, suspicion: Suspicion) -> str:
         """The rule's, where the Good class that shows it is one graph; where none is named, where all of them are."""
@@ -324,12 +316,38 @@ class CompiledCases:
 
     def graph_breaks(self, case: str) -> tuple[str, ...]:
         """The ids under which the graph breaks there."""
-        found = {str(gb_id) for _, gb_id, _ in self._measured(case)[1].get("graph_breaks", ()) if gb_id}
-        return tuple(sorted(found))
+        return breaks_of(self._measured(case)[1])
 
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:  # noqa: ARG002 - the stages of compile show it
         """Nothing that a trial of an export runs."""
         return {}
+
+
+def is_of_rule(rule: RuleInfo, record: Mapping[str, Any]) -> bool:
+    """Is what torch.compile did about the rule? Not where the graph breaks before it comes to that, nor where it is
+    compiled again only in another environment: a process has one."""
+    if record.get("breaks_before"):
+        return False
+    changed = {kind for _, kind in record.get("recompiles", ())}
+    only_again = record.get("outcome") == Compiled.RECOMPILES.value and changed == {"other-inputs"}
+    return not (only_again and "other-environment" in rule.cls.shown_by)
+
+
+def torch_compile_does(record: Mapping[str, Any]) -> str:
+    """What torch.compile did, as the rest of a sentence."""
+    from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME  # noqa: PLC0415 (with all of torch's wordings)
+
+    does = _COMPILE_DIFFERS.get(record.get("check", "")) or _COMPILE_DOES[record["outcome"]]
+    kinds = {kind for _, _, kind in record.get("graph_breaks", ())}
+    if record["outcome"] == Compiled.BREAKS.value and kinds == {SKIPPED_FRAME}:
+        does = _LEAVES_FUNCTION
+    ids = breaks_of(record)
+    return f"{does} ({', '.join(ids)})" if ids else does
+
+
+def breaks_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids under which the graph breaks, each once."""
+    return tuple(sorted({str(gb_id) for _, gb_id, _ in record.get("graph_breaks", ()) if gb_id}))
 
 
 # A torch version between two that were measured.
@@ -373,7 +391,7 @@ class _BetweenVersions:
         said = self._older.sentence(case)
         if not self._changed(case):
             return said
-        return f"{said}; {self._newer.sentence(case)};{_release(self._torch)} was not measured"
+        return f"{said}; {self._newer.sentence(case)};{release(self._torch)} was not measured"
 
     def suggestion(self, suspicion: Suspicion) -> str:
         """The older one's: where both do the same it is the newer one's, too."""

@@ -39,6 +39,8 @@ _ROUNDS = 3
 OnJudged = Callable[[int, int], None]
 LinesByFile = Mapping[str, frozenset[int]]
 Judge = Callable[[Mapping[SourceFile, LinesByFile]], "Iterator[tuple[SourceFile, Judgement]]"]
+# Of a rule, and of code that torch.compile is known not to reach (True).
+JudgeOfCases = Callable[["RuleInfo", bool], CaseJudge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class StaticOptions:
     mended_at  of some files, by absolute path, the lines of which alone rewrites are made
     purpose    what the models are judged for: export, compile or both
     cache_bytes  how large what is kept between runs may become
+    judge      what decides how the cases of a rule are told; None: what was measured of `torch`, for the purpose
     """
 
     torch: str | None = None
@@ -69,6 +72,7 @@ class StaticOptions:
     mended_at: Mapping[str, frozenset[int]] = field(default_factory=dict)
     purpose: str = EXPORT
     cache_bytes: int = MOST_BYTES
+    judge: JudgeOfCases | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,8 @@ class StaticPass:
         self._judgements: dict[str, Judgement] = {}
         self._by_name = {rule.name: rule for rule in rules}
         # What was measured is read only when a rule has reported something.
-        self._measured = cache(lambda name, in_python: _measured(self._by_name[name], options, in_python=in_python))
+        judge = options.judge or (lambda rule, in_python: _measured(rule, options, in_python=in_python))
+        self._measured = cache(lambda name, in_python: judge(self._by_name[name], in_python))
 
     @property
     def files(self) -> FileStore:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.config.settings import Config
+    from exportlint.static.static_pass import JudgeOfCases
 
 
 def collect_files(paths: Sequence[str], stdin_filename: str | None, config: Config) -> Collected:
@@ -42,6 +43,7 @@ def lint_files(
     rewrites: Wanted = Wanted.FIRST,
     targets: Sequence[tuple[str, str, str | None]] = (),
     mended_at: Mapping[str, frozenset[int]] | None = None,
+    judge: JudgeOfCases | None = None,
 ) -> Gathered:
     """Run the static pass over the files. `jobs` None: as many processes as there are cores to use.
 
@@ -49,6 +51,7 @@ def lint_files(
     targets   model, args and kwargs of targets besides those of the configuration; their files are relative to the
               folder of the process
     mended_at of some files, by absolute path, the lines of which alone rewrites are made
+    judge     what decides how the cases of a rule are told, in place of the configuration's torch and purpose
     """
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
@@ -66,6 +69,7 @@ def lint_files(
         mended_at or {},
         config.purpose,
         cache_bytes() if cache else 0,
+        judge,
     )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
