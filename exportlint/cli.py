@@ -18,8 +18,19 @@ from exportlint.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from click.shell_completion import CompletionItem
 
-COMMANDS = ("check", "trial", "fix", "verify", "upgrade", "mcp", "server", "matrix", "explain", "rules", "truth")
+
+# As `--help` groups them.
+_GROUPS = {
+    "To begin": ("init", "doctor"),
+    "Find": ("check", "trial", "matrix"),
+    "Mend": ("fix", "verify"),
+    "Look up": ("explain", "rules", "upgrade"),
+    "Serve": ("server", "mcp"),
+    "For those who write rules": ("truth",),
+}
+COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 FAILED = 2
 STOPPED = 130  # what shells report for a program that Ctrl-C ended
 
@@ -38,9 +49,26 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(f"exportlint.commands.{cmd_name}").command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In groups, by what they are for."""
+        width = max(map(len, COMMANDS))
+        for group, names in _GROUPS.items():
+            with formatter.section(group):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                records = [(f"{name:<{width}}", one.get_short_help_str(60)) for name, one in found if one]
+                formatter.write_dl(records)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and, where the word is none, files: these are given to `check`."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 (only while a shell completes)
+
+        found = super().shell_complete(ctx, incomplete)
+        return found or [CompletionItem(incomplete, type="file")]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*COMMANDS, "--help", "-h", "--version"):
-            _refuse_mistyped_command(args[0])
+            if not ctx.resilient_parsing:  # a shell completes what is half written
+                _refuse_mistyped_command(args[0])
             args = ["check", *args]
         return super().parse_args(ctx, args)
 
@@ -51,12 +79,17 @@ def _refuse_mistyped_command(word: str) -> None:
         raise UserError(f"there is no command, file or folder `{word}`{near}")
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS)
 @click.version_option(__version__, message="exportlint %(version)s")
 def _cli() -> None:
     """Where torch.export refuses your model or silently changes it.
 
     `exportlint PATH…` is short for `exportlint check PATH…`, which also takes a folder that is called like a command.
+
+    Completion in bash: eval "$(_EXPORTLINT_COMPLETE=bash_source exportlint)", with zsh_source or fish_source likewise.
 
     Exit codes: 0 clean (or notes only), 1 errors or warnings, 2 exportlint could not do its job.
     """

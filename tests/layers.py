@@ -288,6 +288,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.findings",
         "msgspec",
         "tomli",
+        "tomlkit",
     },
     # In the caller's process, which has the model, and so torch.
     "exportlint.workflow.live_model": {
@@ -326,6 +327,20 @@ LAYERS: dict[str, set[str]] = {
         "rich",
         "watchfiles",
     },
+    # It asks packages in processes of their own, of which each runs one file that imports nothing of ours.
+    "exportlint.doctor.probe": {"torch"},
+    "exportlint.doctor": {
+        "exportlint.cores",
+        "exportlint.errors",
+        "exportlint.trial.protocol",
+        "exportlint.registry",
+        "exportlint.output",
+        "exportlint.config",
+        "exportlint.workflow",
+        "exportlint.doctor.probe",
+        "msgspec",
+        "packaging",
+    },
     # It speaks to the rest of exportlint through the command line alone.
     "exportlint.mcp_server": {"exportlint.version", "exportlint.child_command", "mcp", "pydantic", "typing_extensions"},
     # It judges in its own process, which lives, and tries models through the command line.
@@ -361,6 +376,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.pages",
         "exportlint.config",
         "exportlint.workflow",
+        "exportlint.doctor",
         "click",
         "tabulate",
     },

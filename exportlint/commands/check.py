@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exportlint.adoption.asked import Adoption
+from exportlint.commands.grouped import ADOPT, CHECK, TRY, Command, files, option
 from exportlint.commands.options import (
     Output,
     TrialSettings,
@@ -33,22 +34,31 @@ if TYPE_CHECKING:
 _WITHOUT_TRIAL = ("jobs", "lower", "purpose")
 
 
-@click.command("check")
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.command(
+    "check",
+    cls=Command,
+    short_help="Find what torch.export refuses or gets wrong, by reading.",
+    examples=(
+        ("exportlint check src/", "Every file below the folder; `exportlint src/` is the same."),
+        ("exportlint check src/ --lower executorch", "Also what a target of deployment would refuse."),
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=files)
 @rule_options
 @output_options
-@click.option(
-    "--watch", is_flag=True, help="Judge again whenever a file changes, until Ctrl-C; needs 'exportlint[watch]'."
+@option(
+    CHECK, "--watch", is_flag=True, help="Judge again whenever a file changes, until Ctrl-C; needs 'exportlint[watch]'."
 )
-@click.option(
+@option(
+    ADOPT,
     "--add-suppressions",
     metavar="REASON",
     help="Write a comment with this reason for each finding, and leave the code as it is.",
 )
 @adoption_options
 @cache_option
-@click.option("--stdin-filename", metavar="PATH", help="The name of the source that `-` reads from stdin.")
-@click.option("--trial", is_flag=True, help="Also try the targets that the files declare; needs torch.")
+@option(CHECK, "--stdin-filename", metavar="PATH", help="The name of the source that `-` reads from stdin.")
+@option(TRY, "--trial", is_flag=True, help="Also try the targets that the files declare; needs torch.")
 @trial_options
 def command(paths: tuple[str, ...], **options: Any) -> int:
     """Find what torch.export refuses or gets wrong, without importing torch or running the code.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exportlint.commands.grouped import EDIT, LIMITS, OUTPUT, files, option
 from exportlint.commands.options import (
     BeforeDashes,
     NearChoice,
@@ -56,30 +57,41 @@ _UNSAFE = (
 FORMATS = ("full", "json", AGENT)
 
 
-@click.command("fix", cls=BeforeDashes)
-@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
+@click.command(
+    "fix",
+    cls=BeforeDashes,
+    short_help="Rewrite what export refuses, each rewrite tried first.",
+    examples=(
+        ("exportlint fix net.py", "Show the rewrites that were tried and help, as a diff."),
+        ("exportlint fix net.py --write", "Write them."),
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]", shell_complete=files)
 @target_options
-@click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
-@click.option("--unsafe", is_flag=True, help=_UNSAFE)
-@click.option(
+@option(EDIT, "--write/--diff", "writes", default=False, help="Write the files, or only show the diff.")
+@option(EDIT, "--unsafe", is_flag=True, help=_UNSAFE)
+@option(
+    EDIT,
     "--no-trial",
     is_flag=True,
     help="Run nothing, and take only the rewrites that are right whatever the inputs are; needs no torch.",
 )
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something is left.")
-@click.option(
+@option(OUTPUT, "--exit-zero", is_flag=True, help="Exit 0 even when something is left.")
+@option(
+    LIMITS,
     "--budget",
     type=click.FloatRange(min=0),
     default=None,
     metavar="SECONDS",
-    help="After which no further rewrite is tried; else twice as long as the trial takes, after the last that helped.",
+    show_default="twice as long as the trial takes, after the last that helped",
+    help="After which no further rewrite is tried.",
 )
 @purpose_option
 @backend_option
 @rule_options
 @means_options
 @lower_option("Targets of deployment that the result has to run on.")
-@click.option("--output-format", type=NearChoice(FORMATS), default="full", show_default=True, help=" | ".join(FORMATS))
+@option(OUTPUT, "--output-format", type=NearChoice(FORMATS), default="full", help="How the result is told.")
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Rewrite what torch.export refuses or gets wrong, and show it as a diff.

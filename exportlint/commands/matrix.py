@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exportlint.commands.grouped import OUTPUT, TRY, Command, files, lowering_names, option
 from exportlint.commands.options import (
     MatrixSettings,
     NearChoice,
@@ -32,18 +33,35 @@ if TYPE_CHECKING:
 FORMATS = ("full", "markdown", "json")
 
 
-@click.command("matrix")
-@click.argument("words", nargs=-1, metavar="[TARGET]…")
-@click.option(
+@click.command(
+    "matrix",
+    cls=Command,
+    short_help="Try several models on every lowering, in one table.",
+    examples=(
+        ("exportlint matrix", "Every target of pyproject.toml on every lowering that is installed."),
+        ("exportlint matrix net.py transformers:bert --require aotinductor", "Exit 1 where one does not pass it."),
+    ),
+)
+@click.argument("words", nargs=-1, metavar="[TARGET]…", shell_complete=files)
+@option(
+    TRY,
     "--require",
     multiple=True,
     metavar="NAMES",
-    help="Lowerings that every target must pass: exit 1 when one did not. Without it: exit 0.",
+    show_default="none, and exit 0",
+    shell_complete=lowering_names,
+    help="Lowerings that every target must pass: exit 1 when one did not.",
 )
-@click.option("--output-format", type=NearChoice(FORMATS), default="full", show_default=True, help=" | ".join(FORMATS))
-@click.option("--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the matrix to a file.")
+@option(OUTPUT, "--output-format", type=NearChoice(FORMATS), default="full", help="How the matrix is told.")
+@option(
+    OUTPUT,
+    "--output-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    show_default="stdout",
+    help="Write the matrix to a file.",
+)
 @purpose_option
-@lower_option("Compile for these, run the result and compare: all (default), none, or aotinductor,executorch.")
+@lower_option("Compile for these, run the result and compare: all, none, or as aotinductor,executorch.", "all")
 @cache_option
 @means_options
 def command(words: tuple[str, ...], **options: Any) -> int:

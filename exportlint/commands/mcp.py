@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import click
 
+from exportlint.commands.grouped import Command
 from exportlint.errors import UserError
 
 
-@click.command("mcp")
+@click.command(
+    "mcp",
+    cls=Command,
+    short_help="Serve check, trial, fix … to coding agents (MCP).",
+    examples=(("claude mcp add exportlint -- exportlint mcp", "Give the command to a client of the protocol."),),
+)
 def command() -> int:
     """Serve check, trial, fix, verify and explain to agents over the Model Context Protocol (stdio).
 

@@ -9,6 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from exportlint.commands.grouped import (
+    ADOPT,
+    CHECK,
+    LIMITS,
+    MODEL,
+    OUTPUT,
+    TRY,
+    lowering_names,
+    option,
+    rule_names,
+    target_names,
+)
+from exportlint.commands.grouped import Command as GroupedCommand
 from exportlint.config.settings import MODE_CHOICES
 from exportlint.errors import UserError, nearest
 from exportlint.output import FORMATS
@@ -37,7 +50,7 @@ class NearChoice(click.Choice[str]):
 _OF_SCRIPT = "exportlint.script"
 
 
-class BeforeDashes(click.Command):
+class BeforeDashes(GroupedCommand):
     """Keeps what stands after `--` apart: a script takes it as it is, options included."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -113,19 +126,35 @@ class MatrixSettings:
 
 def rule_options(command: Command) -> Command:
     """--select, --ignore, --mode, --torch."""
-    for option in (
-        click.option(
+    for one in (
+        option(
+            CHECK,
             "--torch",
             metavar="VERSION",
-            help="Judge by what this torch version does (default: the installed one; without one, the tested one).",
+            show_default="the installed one; without one, the tested one",
+            help="Judge by what this torch version does.",
         ),
-        click.option(
-            "--mode", type=NearChoice(tuple(MODE_CHOICES)), help="Mode of torch.export (default: non-strict)."
+        option(
+            CHECK,
+            "--mode",
+            type=NearChoice(tuple(MODE_CHOICES)),
+            show_default="non-strict",
+            help="Mode of torch.export.",
         ),
-        click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),
-        click.option("--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated."),
+        option(
+            CHECK, "--ignore", multiple=True, metavar="RULES", shell_complete=rule_names, help="Leave these rules out."
+        ),
+        option(
+            CHECK,
+            "--select",
+            multiple=True,
+            metavar="RULES",
+            show_default="all",
+            shell_complete=rule_names,
+            help="Only these rules; a,b or repeated.",
+        ),
     ):
-        command = option(command)
+        command = one(command)
     return command
 
 
@@ -134,87 +163,108 @@ _BASELINE = click.Path(path_type=Path)
 
 def adoption_options(command: Command) -> Command:
     """--fail-on, --diff-base and those of a baseline."""
-    for option in (
-        click.option(
+    for one in (
+        option(
+            ADOPT,
             "--diff-base",
             metavar="REV",
             help="Only findings on lines that changed since the merge base with REV (git), uncommitted ones included.",
         ),
-        click.option("--prune-baseline", is_flag=True, help="Take what is gone out of the baseline."),
-        click.option(
-            "--write-baseline", type=_BASELINE, metavar="FILE", help="Accept all findings: write them to FILE."
+        option(ADOPT, "--prune-baseline", is_flag=True, help="Take what is gone out of the baseline."),
+        option(
+            ADOPT, "--write-baseline", type=_BASELINE, metavar="FILE", help="Accept all findings: write them to FILE."
         ),
-        click.option("--baseline", type=_BASELINE, metavar="FILE", help="Leave out the findings that FILE holds."),
-        click.option(
+        option(ADOPT, "--baseline", type=_BASELINE, metavar="FILE", help="Leave out the findings that FILE holds."),
+        option(
+            ADOPT,
             "--fail-on",
             multiple=True,
             metavar="WHICH",
-            help="What makes exit code 1: error, warning (default) or note and what is worse; never; with "
+            show_default="warning",
+            help="What makes exit code 1: error, warning or note and what is worse; never; with "
             "evidence=confirmed only what a trial showed; a,b or repeated.",
         ),
     ):
-        command = option(command)
+        command = one(command)
     return command
 
 
 def target_options(command: Command) -> Command:
     """--model and what it is called with, --target."""
     source = "FILE_OR_MODULE:NAME"
-    for option in (
-        click.option(
-            "--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME]."
+    for one in (
+        option(
+            MODEL,
+            "--target",
+            "names",
+            multiple=True,
+            metavar="NAME",
+            shell_complete=target_names,
+            show_default="every one, where nothing else is named",
+            help="A target of [tool.exportlint.targets.NAME].",
         ),
-        click.option(
+        option(
+            MODEL,
             "--other-args",
             metavar=source,
             help="A callable that makes a second tuple of inputs, which the same program must take, or a list of such "
             "tuples (breaks, and what compiles again, are looked for with all of them, the rest with the first).",
         ),
-        click.option(
-            "--dynamic-shapes", metavar=source, help="A callable that makes the dynamic_shapes of torch.export.export."
+        option(
+            MODEL,
+            "--dynamic-shapes",
+            metavar=source,
+            help="A callable that makes the dynamic_shapes of torch.export.export.",
         ),
-        click.option("--kwargs", metavar=source, help="A callable that makes the dict of example keyword inputs."),
-        click.option("--args", metavar=source, help="A callable that makes the tuple of example inputs."),
-        click.option("--model", metavar=source, help="A callable that makes the model (or the model itself)."),
+        option(MODEL, "--kwargs", metavar=source, help="A callable that makes the dict of example keyword inputs."),
+        option(MODEL, "--args", metavar=source, help="A callable that makes the tuple of example inputs."),
+        option(MODEL, "--model", metavar=source, help="A callable that makes the model (or the model itself)."),
     ):
-        command = option(command)
+        command = one(command)
     return command
 
 
 def output_options(command: Command) -> Command:
     """--output-format and what belongs to it."""
     formats = NearChoice(tuple(FORMATS))
-    for option in (
-        click.option("--exit-zero", is_flag=True, help="Exit 0 even when there are findings."),
-        click.option("--statistics", is_flag=True, help="Count the findings of each rule."),
-        click.option("--show-suppressed", is_flag=True, help="Show what comments and per-file-ignores silence."),
-        click.option("--show-cleared", is_flag=True, help="Show suspicions that a trial refuted."),
-        click.option("--coverage", is_flag=True, help="Show the source lines that the samples of a trial never ran."),
-        click.option("--show-suspected", is_flag=True, help="Show suspicions in code that no target of a trial ran."),
-        click.option(
-            "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
+    for one in (
+        option(OUTPUT, "--exit-zero", is_flag=True, help="Exit 0 even when there are findings."),
+        option(OUTPUT, "--statistics", is_flag=True, help="Count the findings of each rule."),
+        option(OUTPUT, "--show-suppressed", is_flag=True, help="Show what comments and per-file-ignores silence."),
+        option(OUTPUT, "--show-cleared", is_flag=True, help="Show suspicions that a trial refuted."),
+        option(OUTPUT, "--coverage", is_flag=True, help="Show the source lines that the samples of a trial never ran."),
+        option(OUTPUT, "--show-suspected", is_flag=True, help="Show suspicions in code that no target of a trial ran."),
+        option(
+            OUTPUT,
+            "--output-file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            show_default="stdout",
+            help="Write the report to a file.",
         ),
-        click.option("--output-format", type=formats, default="full", show_default=True, help=" | ".join(FORMATS)),
+        option(OUTPUT, "--output-format", type=formats, default="full", metavar="FORMAT", help=", ".join(FORMATS)),
     ):
-        command = option(command)
+        command = one(command)
     return command
 
 
 _MORE_RESULTS = (
-    click.option(
+    option(
+        OUTPUT,
         "--show",
         multiple=True,
         type=NearChoice(("graph", "operators")),
         help="graph: also print the exported program, with source lines; operators: also print what each target of "
         "--lower does with each operator.",
     ),
-    click.option(
+    option(
+        OUTPUT,
         "--artifacts",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
         help="Keep what passed with --lower, each with its inputs and a script that runs it.",
     ),
-    click.option(
+    option(
+        OUTPUT,
         "--save-repro",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
@@ -223,80 +273,102 @@ _MORE_RESULTS = (
 )
 _INTERPRETER = click.Path(path_type=Path, exists=True, dir_okay=False)
 _MEANS = (
-    click.option("--python", type=_INTERPRETER, help="The interpreter that has torch (default: this one)."),
-    click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files, or targets, at the same time."),
-    click.option(
+    option(LIMITS, "--python", type=_INTERPRETER, show_default="this one", help="The interpreter that has torch."),
+    option(
+        LIMITS,
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        show_default="one a core",
+        help="Files, or targets, at the same time.",
+    ),
+    option(
+        LIMITS,
         "--memory",
         type=click.FloatRange(min=0.1),
         metavar="GB",
-        help=f"Memory limit of one stage (default: {DEFAULT_MEMORY_GB:g}).",
+        show_default=f"{DEFAULT_MEMORY_GB:g}",
+        help="Memory limit of one stage.",
     ),
-    click.option(
+    option(
+        LIMITS,
         "--timeout",
         type=click.FloatRange(min=0.1),
         metavar="SECONDS",
-        help=f"Time limit of one stage (default: {DEFAULT_SECONDS:g}).",
+        show_default=f"{DEFAULT_SECONDS:g}",
+        help="Time limit of one stage.",
     ),
 )
 _MORE_STAGES = (
-    click.option(
+    option(
+        TRY,
         "--dry-run",
         is_flag=True,
         help="With --lower: only say which operators each target takes, and compile nothing.",
     ),
-    click.option(
+    option(
+        TRY,
         "--read-with",
         type=_INTERPRETER,
         metavar="PYTHON",
         help="Another interpreter: does its torch read the saved program, and give what eager gives?",
     ),
-    click.option(
+    option(
+        TRY,
         "--decompose",
         multiple=True,
         metavar="OP=FILE_OR_MODULE:FUNCTION",
         help="Decompose an operator by a function of yours (OP=keep: not at all), and show what that changes.",
     ),
-    click.option("--grad", is_flag=True, help="The program is to be trained: compare its gradients with eager's too."),
-    click.option("--quick", is_flag=True, help="Only load, run in eager and export: does it export, where not?"),
-    click.option(
+    option(TRY, "--grad", is_flag=True, help="The program is to be trained: compare its gradients with eager's too."),
+    option(TRY, "--quick", is_flag=True, help="Only load, run in eager and export: does it export, where not?"),
+    option(
+        TRY,
         "--dynamic",
         type=NearChoice(("auto",)),
         help="auto: find out which dims can be declared dynamic, try it, and print the `dynamic_shapes`.",
     ),
-    click.option(
+    option(
+        TRY,
         "--lower",
         multiple=True,
         metavar="NAMES",
-        help="Targets of deployment: none (default), all, or aotinductor,executorch. A trial compiles for them, runs "
+        show_default="none, or those of pyproject.toml",
+        shell_complete=lowering_names,
+        help="Targets of deployment: none, all, or as aotinductor,executorch. A trial compiles for them, runs "
         "the result and compares; the static pass says what they refuse.",
     ),
 )
 
 
-def lower_option(text: str) -> Callable[[Command], Command]:
+def lower_option(text: str, usual: str = "none, or those of pyproject.toml") -> Callable[[Command], Command]:
     """--lower."""
-    return click.option("--lower", multiple=True, metavar="NAMES", help=text)
+    return option(
+        TRY, "--lower", multiple=True, metavar="NAMES", show_default=usual, shell_complete=lowering_names, help=text
+    )
 
 
 def means_options(command: Command) -> Command:
     """--timeout, --memory, --jobs, --python."""
-    for option in _MEANS:
-        command = option(command)
+    for one in _MEANS:
+        command = one(command)
     return command
 
 
 def cache_option(command: Command) -> Command:
     """--no-cache."""
     text = "Judge every file and compile everything anew, and remember nothing."
-    return click.option("--no-cache", is_flag=True, help=text)(command)
+    return option(LIMITS, "--no-cache", is_flag=True, help=text)(command)
 
 
-_PURPOSE = click.option(
+_PURPOSE = option(
+    TRY,
     "--for",
     "purpose",
     type=NearChoice(PURPOSES),
-    help="What the model is judged for: torch.export (default), torch.compile (graph breaks, recompilations, other "
-    "results, time), or both. Not given, a trial of a script takes torch.compile for what that only compiles.",
+    show_default="export; torch.compile for what a script only compiles",
+    help="What the model is judged for: torch.export, torch.compile (graph breaks, recompilations, other results, "
+    "time), or both.",
 )
 
 
@@ -305,11 +377,12 @@ def purpose_option(command: Command) -> Command:
     return _PURPOSE(command)
 
 
-_BACKEND = click.option(
+_BACKEND = option(
+    TRY,
     "--backend",
     metavar="NAME",
-    help="With --for compile: the backend of torch.compile whose time is measured (default: inductor where a C++ "
-    "compiler is there, else aot_eager).",
+    show_default="inductor where a C++ compiler is there, else aot_eager",
+    help="With --for compile: the backend of torch.compile whose time is measured.",
 )
 
 
@@ -329,8 +402,8 @@ def adopting_of(asked: Adoption, near: Sequence[str]) -> Adopting | None:
 
 def trial_options(command: Command) -> Command:
     """What decides which stages run and how, and what more they give."""
-    for option in (*_MORE_RESULTS, *_MEANS, _BACKEND, *_MORE_STAGES, _PURPOSE):
-        command = option(command)
+    for one in (*_MORE_RESULTS, *_MEANS, _BACKEND, *_MORE_STAGES, _PURPOSE):
+        command = one(command)
     return command
 
 

@@ -7,14 +7,20 @@ from typing import Any
 
 import click
 
+from exportlint.commands.grouped import OUTPUT, Command, option
 from exportlint.commands.options import NearChoice
 from exportlint.commands.reporting import write
 from exportlint.registry import RuleInfo, all_rules
 from exportlint.trial.protocol.outcomes import MODES
 
 
-@click.command("rules")
-@click.option("--output-format", type=NearChoice(("full", "json")), default="full", help="full (default) | json")
+@click.command(
+    "rules",
+    cls=Command,
+    short_help="List the rules, with what torch does with what they find.",
+    examples=(("exportlint rules --output-format json", "With what each measured version does."),),
+)
+@option(OUTPUT, "--output-format", type=NearChoice(("full", "json")), default="full", help="How the rules are told.")
 def command(output_format: str) -> int:
     """List every installed rule with what the newest measured torch does with the code it finds."""
     from exportlint.pages.catalogue import measured, versions  # noqa: PLC0415 (tabulate, for this command only)

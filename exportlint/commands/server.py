@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import click
 
+from exportlint.commands.grouped import Command
 from exportlint.errors import UserError
 
 
-@click.command("server")
+@click.command(
+    "server",
+    cls=Command,
+    short_help="Serve findings to editors while code is typed (LSP).",
+    examples=(("exportlint server", "An editor is given this command; docs/editors.md says where."),),
+)
 def command() -> int:
     """Serve findings to editors while code is typed, over the Language Server Protocol (stdio).
 

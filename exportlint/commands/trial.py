@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from exportlint.adoption.asked import Adoption
+from exportlint.commands.grouped import files
 from exportlint.commands.options import (
     BeforeDashes,
     Output,
@@ -28,8 +29,17 @@ from exportlint.errors import UserError
 from exportlint.files import Collected
 
 
-@click.command("trial", cls=BeforeDashes)
-@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
+@click.command(
+    "trial",
+    cls=BeforeDashes,
+    short_help="Export a model for real and compare it with eager.",
+    examples=(
+        ("exportlint trial net.py", "A file with `model` and `example_args`, or a script that exports."),
+        ("exportlint trial export.py -- --width 8", "A script with arguments of its own."),
+        ("exportlint trial --model net.py:build --args net.py:inputs --quick", "Two functions; only the exports."),
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]", shell_complete=files)
 @target_options
 @rule_options
 @output_options

@@ -6,23 +6,42 @@ from pathlib import Path
 
 import click
 
+from exportlint.commands.grouped import LIMITS, TRY, Command, lowering_names, option, rule_names
 from exportlint.commands.options import flat
 
 
-@click.command("truth")
-@click.argument("rules", nargs=-1, metavar="[RULE]…")
-@click.option(
+@click.command(
+    "truth",
+    cls=Command,
+    short_help="Measure what torch does with the fixtures of rules.",
+    examples=(("exportlint truth your-rule", "One rule, under the torch that is installed."),),
+)
+@click.argument("rules", nargs=-1, metavar="[RULE]…", shell_complete=rule_names)
+@option(
+    LIMITS,
     "--python",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The interpreter whose torch is measured (default: this one).",
+    show_default="this one",
+    help="The interpreter whose torch is measured.",
 )
-@click.option(
-    "--lower", multiple=True, metavar="NAMES", help="Of targets of deployment measure these (default: the rule's own)."
+@option(
+    TRY,
+    "--lower",
+    multiple=True,
+    metavar="NAMES",
+    show_default="the rule's own",
+    shell_complete=lowering_names,
+    help="Of targets of deployment measure these.",
 )
-@click.option("--repaired", is_flag=True, help="Measure only what becomes of the Bad models after the rules' repairs.")
-@click.option("--compiled", is_flag=True, help="Measure only what torch.compile does with the models.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Models measured at the same time (default: one a core)."
+@option(TRY, "--repaired", is_flag=True, help="Measure only what becomes of the Bad models after the rules' repairs.")
+@option(TRY, "--compiled", is_flag=True, help="Measure only what torch.compile does with the models.")
+@option(
+    LIMITS,
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="one a core",
+    help="Models measured at the same time.",
 )
 def command(
     rules: tuple[str, ...],

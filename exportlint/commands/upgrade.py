@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exportlint.commands.grouped import CHECK, LIMITS, OUTPUT, Command, files, option
 from exportlint.commands.options import NearChoice, cache_option, flat, purpose_option
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_options, say_problems, write, write_file
 from exportlint.config.settings import MODE_CHOICES, CommandLine, load_config
@@ -21,25 +22,31 @@ FORMATS = ("full", "json", "markdown")
 _DEFAULT = "default"
 
 
-@click.command("upgrade")
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--from", "before", required=True, metavar="VERSION", help="The torch version that is used now.")
-@click.option("--to", "after", required=True, metavar="VERSION", help="The torch version that is to be used.")
-@click.option("--rules", "of_rules", is_flag=True, help="What changes for the models of all rules, in place of PATH.")
+@click.command(
+    "upgrade",
+    cls=Command,
+    short_help="Say what another torch version changes in the sources.",
+    examples=(("exportlint upgrade --from 2.10 --to 2.13 src/", "By what was measured of both; nothing is run."),),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=files)
+@option(CHECK, "--from", "before", required=True, metavar="VERSION", help="The torch version that is used now.")
+@option(CHECK, "--to", "after", required=True, metavar="VERSION", help="The torch version that is to be used.")
+@option(CHECK, "--rules", "of_rules", is_flag=True, help="What changes for the models of all rules, in place of PATH.")
 @purpose_option
-@click.option(
+@option(
+    CHECK,
     "--mode",
     type=NearChoice((*MODE_CHOICES, _DEFAULT)),
-    help="Mode of torch.export (default: non-strict). `default`: that of a call which passes no `strict=`, which is "
-    "strict before torch 2.8.",
+    show_default="non-strict",
+    help="Mode of torch.export. `default`: that of a call which passes no `strict=`, which is strict before torch 2.8.",
 )
-@click.option("--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated.")
-@click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files at the same time.")
+@option(CHECK, "--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated.")
+@option(CHECK, "--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
+@option(LIMITS, "--jobs", type=click.IntRange(min=1), metavar="N", help="Files at the same time.")
 @cache_option
-@click.option("--output-format", type=NearChoice(FORMATS), default="full", show_default=True, help=" | ".join(FORMATS))
-@click.option("--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something gets worse.")
+@option(OUTPUT, "--output-format", type=NearChoice(FORMATS), default="full", help=" | ".join(FORMATS))
+@option(OUTPUT, "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file.")
+@option(OUTPUT, "--exit-zero", is_flag=True, help="Exit 0 even when something gets worse.")
 def command(paths: tuple[str, ...], before: str, after: str, **options: Any) -> int:
     """Say what changes for the sources with another torch version: what begins to fail, heals, or silently differs.
 

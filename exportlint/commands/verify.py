@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exportlint.commands.grouped import EDIT, OUTPUT, files, option
 from exportlint.commands.options import (
     BeforeDashes,
     NearChoice,
@@ -28,21 +29,33 @@ if TYPE_CHECKING:
     from exportlint.repair.change import Change
 
 
-@click.command("verify", cls=BeforeDashes)
-@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
-@target_options
-@click.option("--patch", metavar="FILE", help="A unified diff of the files as they are; `-` reads it from stdin.")
-@click.option(
-    "--base", metavar="REVISION", help="The git revision before the edit [default: HEAD, or the parent of --revision]."
+@click.command(
+    "verify",
+    cls=BeforeDashes,
+    short_help="Say whether an edit computes what the code did, and helps.",
+    examples=(
+        ("exportlint verify net.py", "What changed in the working tree since the last commit."),
+        ("exportlint verify net.py --patch mend.diff", "A patch that somebody wrote."),
+    ),
 )
-@click.option("--revision", metavar="REVISION", help="The git revision after the edit [default: the working tree].")
+@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]", shell_complete=files)
+@target_options
+@option(EDIT, "--patch", metavar="FILE", help="A unified diff of the files as they are; `-` reads it from stdin.")
+@option(
+    EDIT,
+    "--base",
+    metavar="REVISION",
+    show_default="HEAD, or the parent of --revision",
+    help="The git revision before the edit.",
+)
+@option(
+    EDIT, "--revision", metavar="REVISION", show_default="the working tree", help="The git revision after the edit."
+)
 @purpose_option
 @rule_options
 @means_options
 @lower_option("Targets of deployment that the result has to run on.")
-@click.option(
-    "--output-format", type=NearChoice(("full", "json")), default="full", show_default=True, help="full | json"
-)
+@option(OUTPUT, "--output-format", type=NearChoice(("full", "json")), default="full", help="How the verdict is told.")
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Say whether an edit is right: a patch, a commit, or what changed in the working tree.

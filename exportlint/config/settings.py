@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FAIL_ON = FailOn()
 _TABLE = re.compile(rb"tool\s*\.\s*[\"']?exportlint|\[\s*tool\s*\]")  # spares other projects the TOML parser
+PYPROJECT = "pyproject.toml"
 # What `--mode` and the key `mode` take -> the modes that they stand for.
 MODE_CHOICES: Mapping[str, tuple[str, ...]] = {**{mode: (mode,) for mode in MODES}, "both": MODES}
 
@@ -66,6 +67,7 @@ class Config:
     purpose_chosen: bool = False
     baseline: Path | None = None
     fail_on: FailOn = DEFAULT_FAIL_ON
+    file: Path | None = None  # the pyproject.toml whose table holds; None where none has one
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -168,6 +170,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         (asked.purpose or table.purpose) is not None,
         root / table.baseline if table.baseline else None,
         fail_on if asked.fail_on else read_fail_on(listed(table.fail_on), "fail-on"),
+        root / PYPROJECT,
     )
 
 
@@ -175,7 +178,7 @@ def _nearest_table(paths: Sequence[str], known: RuleNames) -> tuple[Path, Table 
     """The folder and table of the nearest pyproject.toml that has one, from what all `paths` share upwards."""
     shared = shared_folder(paths)
     for folder in (shared, *shared.parents):
-        path = folder / "pyproject.toml"
+        path = folder / PYPROJECT
         if path.is_file() and _TABLE.search(path.read_bytes()):
             from exportlint.config.pyproject import read  # noqa: PLC0415 (msgspec and TOML, for projects with a table)
 

@@ -56,6 +56,7 @@ class AOTInductor(Lowering):
     defaults = {  # noqa: RUF012 - see Lowering
         "inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0", _ASSUMED: True}
     }
+    compiler = True
     runtime = ("torch",)
     slow_dry_run = True
     advice = {  # noqa: RUF012 - see Lowering

@@ -108,6 +108,8 @@ class Lowering:
     defaults   the settings that `[tool.exportlint.lowerings.NAME]` may change, with their usual values
     packages   distributions whose versions decide what comes out; a stored result is good for these versions alone
     modules    what must be importable here to compile and to run
+    compiler   does it need a C++ compiler of this machine?
+    probes     what `exportlint doctor` imports beside these, where they alone do not load what compiles and runs
     runtime    what the fresh process imports before it is given the artefact
     environment  variables of the environment in the fresh process
     install    the one command that brings what is missing
@@ -126,6 +128,8 @@ class Lowering:
     defaults: ClassVar[Mapping[str, Any]] = {}
     packages: ClassVar[tuple[str, ...]] = ("torch",)
     modules: ClassVar[tuple[str, ...]] = ()
+    compiler: ClassVar[bool] = False
+    probes: ClassVar[tuple[str, ...]] = ()
     runtime: ClassVar[tuple[str, ...]] = ()
     environment: ClassVar[Mapping[str, str]] = {}
     install: ClassVar[str] = ""

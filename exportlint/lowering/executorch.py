@@ -65,6 +65,7 @@ class ExecuTorch(Lowering):
 
     packages = ("torch", "executorch")
     modules = ("executorch",)
+    probes = ("executorch.exir", "executorch.runtime")
     runtime = ("torch", "executorch")
     slow_dry_run = True
     # Patterns of names: mutable buffers whose values at the start are stored in the file; ExecuTorch begins with zeros.

@@ -82,6 +82,7 @@ class TVM(Lowering):
     defaults = {"target": "llvm"}  # noqa: RUF012 - see Lowering
     packages = ("torch", "apache-tvm")
     modules = ("tvm",)
+    compiler = True
     runtime = ("tvm.runtime", "tvm.runtime.vm", "numpy")
     # The library without the compiler, as on a device.
     environment = {"TVM_USE_RUNTIME_LIB": "1"}  # noqa: RUF012 - see Lowering

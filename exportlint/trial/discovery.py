@@ -97,27 +97,34 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def hands_a_model_to_torch(path: Path) -> bool:
-    """Does running the file export, compile or trace something, as far as can be read?
-
-    What it runs is at its top level, or in the functions of the file that this calls.
-    """
+    """Does running the file export, compile or trace something, as far as can be read?"""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return False
+    return call_that_hands_over(tree) is not None
+
+
+def call_that_hands_over(tree: ast.Module) -> tuple[int, str] | None:
+    """Line and name of a call by which running the file exports, compiles or traces something.
+
+    What it runs is at its top level, or in the functions of the file that this calls.
+    """
     imported = dict(_imported(tree))
     functions = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
     todo: list[ast.AST] = [one for one in tree.body if not isinstance(one, _DEFINITIONS)]
     met: set[str] = set()
     while todo:
         for node in ast.walk(todo.pop()):
-            name = _dotted(node.func, imported) if isinstance(node, ast.Call) else ""
+            if not isinstance(node, ast.Call):
+                continue
+            name = _dotted(node.func, imported)
             if name.startswith("torch.") and name.rpartition(".")[2] in _HANDED_TO:
-                return True
+                return node.lineno, name
             if name in functions.keys() - met:
                 met.add(name)
                 todo.append(functions[name])
-    return False
+    return None
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
