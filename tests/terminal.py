@@ -27,6 +27,8 @@ class Terminal:
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
+            # As a shell on a terminal starts it: tests that run in the background have inherited that it is ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvpe(command[0], list(command), variables)  # noqa: S606 (the test's own command)
         self.shown = ""
         self._from = 0
@@ -58,7 +60,11 @@ class Terminal:
         until = time.monotonic() + PATIENCE
         while self._read(until):
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
+            if time.monotonic() > until:
+                raise AssertionError(f"it did not end after\n{self.shown}")
+            time.sleep(0.01)
+        return os.waitstatus_to_exitcode(ended[1])
 
     def _read(self, until: float) -> bool:
         """False when nothing comes any more."""
