@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-PATIENCE = 60.0
+PATIENCE = 40.0
 CTRL_C = "\x03"
 
 
 class Terminal:
-    """80 columns. `shown` is everything that was printed so far; each `until` begins where the last one ended."""
+    """80 columns. A question is waited for to its last blank: what is typed before the program reads may be lost.
+
+    `shown` is everything that was printed so far; each `until` begins where the last one ended."""
 
     def __init__(self, command: Sequence[str], folder: Path, **environment: str) -> None:
         variables = {**os.environ, "TERM": "dumb", "COLUMNS": "80", **environment}
@@ -56,7 +58,7 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def end(self) -> int:
-        """The exit code, once all is shown."""
+        """The exit code, once all is shown; of one that does not end, that it was killed."""
         until = time.monotonic() + PATIENCE
         while self._read(until):
             pass

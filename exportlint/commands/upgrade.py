@@ -40,12 +40,22 @@ _DEFAULT = "default"
     show_default="non-strict",
     help="Mode of torch.export. `default`: that of a call which passes no `strict=`, which is strict before torch 2.8.",
 )
-@option(CHECK, "--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated.")
+@option(
+    CHECK, "--select", multiple=True, metavar="RULES", show_default="all", help="Only these rules; a,b or repeated."
+)
 @option(CHECK, "--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
-@option(LIMITS, "--jobs", type=click.IntRange(min=1), metavar="N", help="Files at the same time.")
+@option(
+    LIMITS, "--jobs", type=click.IntRange(min=1), metavar="N", show_default="one a core", help="Files at the same time."
+)
 @cache_option
 @option(OUTPUT, "--output-format", type=NearChoice(FORMATS), default="full", help=" | ".join(FORMATS))
-@option(OUTPUT, "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file.")
+@option(
+    OUTPUT,
+    "--output-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    show_default="stdout",
+    help="Write the report to a file.",
+)
 @option(OUTPUT, "--exit-zero", is_flag=True, help="Exit 0 even when something gets worse.")
 def command(paths: tuple[str, ...], before: str, after: str, **options: Any) -> int:
     """Say what changes for the sources with another torch version: what begins to fail, heals, or silently differs.

@@ -127,9 +127,9 @@ def _size(path: Path) -> int:
 def git() -> Check:
     """`exportlint verify` compares revisions by it."""
     if shutil.which("git") is None:
-        told = "not found: `exportlint verify` can compare patches only, and no commits"
+        told = "not found: `exportlint verify` reads patches and commits by it"
         return Check("git", ABSENT, told, "apt install git")
     version = _first_line(["git", "--version"])
     if not version:
-        return Check("git", BROKEN, "`git --version` says nothing: `exportlint verify` cannot compare commits")
+        return Check("git", BROKEN, "`git --version` says nothing: `exportlint verify` reads patches and commits by it")
     return Check("git", OK, version.removeprefix("git version "), facts={"version": version})

@@ -37,7 +37,8 @@ def test_an_option_that_takes_a_value_says_what_holds_without_it(name: str) -> N
     command = _cli.get_command(click.Context(_cli), name)
     assert command
     silent = {"--stdin-filename", "--model", "--args", "--kwargs", "--dynamic-shapes", "--other-args", "--ignore",
-              "--dynamic", "--decompose", "--read-with", "--save-repro", "--artifacts", "--show", "--patch"}  # fmt: skip
+              "--dynamic", "--decompose", "--read-with", "--save-repro", "--artifacts", "--show", "--patch",
+              "--baseline", "--write-baseline", "--diff-base", "--add-suppressions", "--from", "--to"}  # fmt: skip
     options = [one for one in command.params if isinstance(one, click.Option) and not one.is_flag]
     told = [one for one in options if isinstance(one.show_default, str) or one.default not in (None, ())]
     plain = {one.opts[0] for one in options if one not in told or repr(one.default).startswith("Sentinel")}

@@ -137,9 +137,9 @@ def test_on_a_terminal_it_asks_for_each_step_and_runs_nothing_without_a_yes(here
 
 def test_who_says_no_at_the_end_has_no_file(here: Path) -> None:
     with of_exportlint(here, "init") as terminal:
-        terminal.until("Take the target net?")
+        terminal.until("Take the target net? [Y/n]: ")
         terminal.send("n\n")
-        terminal.until("Add this to pyproject.toml?")
+        terminal.until("Add this to pyproject.toml? [Y/n]: ")
         terminal.send("n\n")
         assert terminal.end() == 0
     assert sorted(path.name for path in here.iterdir()) == ["net.py"]
@@ -169,7 +169,8 @@ def test_ctrl_c_while_a_model_runs_ends_it_and_leaves_nothing_written(tmp_path: 
 
 def test_ctrl_c_at_a_question_leaves_nothing_written(here: Path) -> None:
     with of_exportlint(here, "init") as terminal:
-        terminal.until("Take the target net?")
+        terminal.until("Take the target net? [Y/n]: ")
+        time.sleep(0.3)  # readline loses a signal that comes right before it begins to wait
         terminal.send(CTRL_C)
         assert terminal.end() == 130
     assert sorted(path.name for path in here.iterdir()) == ["net.py"]
