@@ -96,7 +96,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     yield f"```text\nexportlint {command.name} {usage}\n```"
     yield from (_escaped(text) for text in _paragraphs(command.help or ""))
-    options = [one for one in command.get_params(context) if isinstance(one, click.Option) and one.name != "help"]
+    options = [one for one in command.get_params(context) if isinstance(one, click.Option) and "--help" not in one.opts]
     rows = [record for one in options if (record := one.get_help_record(context))]
     yield table(["option", "meaning"], [[f"`{flags}`", text] for flags, text in rows])
 
