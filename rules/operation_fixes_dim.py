@@ -10,7 +10,7 @@ Instead: take the size from the input (`self.table[: x.shape[1]]`, `x.view(x.sha
 range that holds (`Dim("time", min=8, max=32)`), or declare two dims that have to be equal by one `Dim`.
 
 Repair: a size that is written as a number, or kept by the constructor, is taken from the tensor. Where the model is
-right and the declaration is not, there is none; `--dynamic-shapes auto` proposes one that torch takes.
+right and the declaration is not, there is none; `--dynamic auto` proposes one that torch takes.
 """
 
 from __future__ import annotations
