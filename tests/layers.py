@@ -282,6 +282,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.config": {
         "exportlint.adoption",
         "exportlint.errors",
+        "exportlint.files",
         "exportlint.trial.protocol",
         "exportlint.registry",
         "exportlint.static",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
+from exportlint.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,22 +91,12 @@ def add_table(path: Path, text: str) -> None:
     """The file with the table after all else, whole or not at all. UserError where that cannot be done."""
     before = _bytes(path)
     after = _with_table(path, before, text)
-    home = path.resolve()  # a link stays one
-    part = None
+    if _bytes(path) != before:
+        raise UserError(f"{path} was changed meanwhile, so nothing was written: run `exportlint init` again")
     try:
-        with tempfile.NamedTemporaryFile("wb", dir=home.parent, suffix=".part", delete=False) as file:
-            part = Path(file.name)
-            file.write(after)
-        part.chmod(home.stat().st_mode & 0o777 if home.exists() else 0o666 & ~_umask())
-        if _bytes(path) != before:
-            raise UserError(f"{path} was changed meanwhile, so nothing was written: run `exportlint init` again")
-        part.replace(home)
+        write_whole(path.resolve(), after)  # a link stays one
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror or error}; make it writable") from error
-    finally:
-        # Also after Ctrl-C.
-        if part is not None:
-            part.unlink(missing_ok=True)
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -142,9 +131,3 @@ def _with_table(path: Path, before: bytes | None, text: str) -> bytes:
             "write it as [tool.NAME] tables"
         ) from error
     return after
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

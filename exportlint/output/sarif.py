@@ -77,7 +77,7 @@ def _rule(rule: str, report: Report) -> dict[str, Any]:
         first, then, *_ = (" ".join(part.split()) for part in page.partition("\n\n")[2].split("\n\n"))
     else:
         stage = next((stage for stage in LADDER if stage.rule == rule), None)
-        first = f"A stage of a trial: {stage.summary}" if stage else "No rule knows this cause."
+        first = f"A stage of a trial: {stage.summary}" if stage else "What exportlint tells beside its rules."
         page = then = first
     return {
         "id": rule,
