@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 EXTRA = "pip install 'exportlint[torch]'"
+WITHOUT_TORCH = "not looked at: it needs a torch that can be imported"
 RULES, LOWERINGS, ZOOS = "exportlint.rules", "exportlint.lowerings", "exportlint.zoo"
 _OURS = "exportlint"
 # What a trial needs beside torch: the extra `torch` brings them.
@@ -63,6 +64,8 @@ def plugins(group: str) -> list[Check]:
             # A zoo is called as the library whose models it makes.
             told = f"{point.name} is not installed: `exportlint trial {point.name}:MODEL` cannot run"
             found.append(Check(f"zoo {point.name}", ABSENT, told, f"pip install {point.name}", facts=facts))
+        elif asked.absent == "torch" and group == ZOOS:
+            found.append(Check(f"zoo {point.name}", ABSENT, WITHOUT_TORCH, facts=facts))
         elif asked.wrong:
             told = f"{group} entry point of {home}: {asked.wrong}"
             # Every command reads the rules, so one package that fails takes all of them along.
@@ -77,8 +80,8 @@ def lowering(point: EntryPoint, *, asked_for: bool, without_torch: bool, compile
     """Are its packages there, do they load, and fit what is installed beside them? Then what it says itself."""
     name, home = f"{LOWER}{point.name}", _home(point)
     if without_torch:
-        told = "not looked at: it needs a torch that can be imported"
-        return Check(name, MISSING if asked_for else ABSENT, told, needed=asked_for, facts={"distribution": home})
+        state = MISSING if asked_for else ABSENT
+        return Check(name, state, WITHOUT_TORCH, needed=asked_for, facts={"distribution": home})
     asked = ask(point=point.value)
     said = asked.found
     versions = {one: _version(one) for one in said.get("packages", ()) if one != "torch"}

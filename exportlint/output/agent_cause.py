@@ -234,14 +234,18 @@ def _examples(finding: Finding, examples: Sequence[MeasuredExample], room: int) 
 def _command(finding: Finding, report: Report) -> Iterator[str]:
     target = _target(finding, report) or next((one for one in report.targets if one.command_line), None)
     if target is None or not target.command_line:
-        yield f"`exportlint trial {shlex.quote(finding.path)}`"
-        yield "tries it, if the file has `model` and `example_args`, or is a script; else name the model by `--model`"
-        yield "and `--args`. Nothing was run so far. `exportlint verify`, with the same words, compares an edit with"
-        yield "what was there before it."
+        # Not `trial`, which would pass an edit that exports and computes something else.
+        yield f"`exportlint verify {shlex.quote(finding.path)}`"
+        yield _COMPARED
+        yield "Nothing was run so far: it needs `model` and `example_args` in the file, or a script; else name the"
+        yield "model by `--model` and `--args`."
         return
     options = " ".join(_options(finding, report))
     yield f"`exportlint verify {options}{' ' if options else ''}{target.command_line}`"
-    yield "tries the working tree beside `HEAD` and writes nothing; without git, give the edit as `--patch FILE`."
+    yield _COMPARED
+
+
+_COMPARED = "tries the working tree beside `HEAD` and writes nothing; without git, give the edit as `--patch FILE`."
 
 
 def _options(finding: Finding, report: Report) -> Iterator[str]:

@@ -76,7 +76,7 @@ def rewrites_lines(finding: Finding, report: Report) -> Iterator[str]:
         yield f"… {more} more: `exportlint fix` on a target tries them"
     yield from advice
     if not known:
-        yield "No edit is proposed here; `exportlint fix` on a target also tries ways that no rule foresees."
+        yield "No edit is known. `exportlint fix`, where it has not run on a target yet, tries more than rules know."
 
 
 def _advice(finding: Finding, known: Sequence[KnownRewrite]) -> Iterator[str]:

@@ -95,7 +95,9 @@ def of_patch(text: str, here: Path) -> Change:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             if name in before:
                 (copy / name).write_bytes(before[name])
-        _apply(["--whitespace=nowarn"], level, copy, text, what="the patch does not apply")
+        elsewhere = f"the patch does not apply, and none of its files is below {root}, where its paths begin"
+        what = "the patch does not apply" if before else elsewhere
+        _apply(["--whitespace=nowarn"], level, copy, text, what=what)
         after = {name: (copy / name).read_bytes() for name in names if (copy / name).is_file()}
     try:
         return _change(before, after, root)
@@ -136,7 +138,8 @@ def of_git(base: str, revision: str | None, here: Path) -> Change:
 
     Raises UserError where `here` is in no repository, or has no such revision.
     """
-    top = Path(git(["rev-parse", "--show-toplevel"], here, what="there is no git repository").strip())
+    none = "there is no git repository, so give the edit as `--patch FILE`"
+    top = Path(git(["rev-parse", "--show-toplevel"], here, what=none).strip())
     for one in (base, revision):
         if one is not None:
             known_commit(one, top)

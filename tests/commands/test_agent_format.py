@@ -60,7 +60,7 @@ def test_check_says_what_is_believed_and_what_was_measured_and_that_nothing_was_
     assert SOURCE in text
     assert "a model of what fails; torch 2.13.0: refused in non-strict and strict:" in text
     assert "a model of what to write instead; torch 2.13.0: exports in non-strict and strict:" in text
-    assert "`exportlint trial net.py`" in text
+    assert "`exportlint verify net.py`" in text
     assert "no model was run" in text.splitlines()[-1]
 
 

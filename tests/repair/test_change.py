@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -171,3 +172,8 @@ def test_a_revision_that_git_does_not_know(project: Path, tmp_path_factory: pyte
         parent_of("HEAD", project)
     with pytest.raises(UserError, match=r"^there is no git repository"):
         of_git("HEAD", None, tmp_path_factory.mktemp("elsewhere"))
+
+
+def test_a_patch_of_files_that_are_elsewhere_is_told_where_its_paths_begin(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(f"none of its files is below {tmp_path}, where its paths begin")):
+        of_patch(PATCH, tmp_path)
