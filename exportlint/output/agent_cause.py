@@ -237,8 +237,8 @@ def _command(finding: Finding, report: Report) -> Iterator[str]:
         # Not `trial`, which would pass an edit that exports and computes something else.
         yield f"`exportlint verify {shlex.quote(finding.path)}`"
         yield _COMPARED
-        yield "Nothing was run so far: it needs `model` and `example_args` in the file, or a script; else name the"
-        yield "model by `--model` and `--args`."
+        yield "Nothing was run so far. The file has to be a script, or to hold `model` and `example_args`; else name"
+        yield "the model by `--model` and `--args`."
         return
     options = " ".join(_options(finding, report))
     yield f"`exportlint verify {options}{' ' if options else ''}{target.command_line}`"

@@ -143,6 +143,8 @@ def test_without_torch_trials_cannot_run_and_a_plugin_of_rules_that_fails_is_nam
     assert "raised ZeroDivisionError: division by zero" in found["plug-in house"]["text"]
     assert found["plug-in house"]["remedy"] == "pip uninstall house"
     assert found["lower-aotinductor"]["state"] == "absent"
+    zoo = found["zoo transformers"]
+    assert (zoo["state"], zoo["text"]) == ("absent", "not looked at: it needs a torch that can be imported")
 
 
 def test_a_torch_that_does_not_load_is_broken(tmp_path: Path) -> None:
