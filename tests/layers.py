@@ -277,7 +277,6 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.truth",
         "exportlint.output",
         "tabulate",
-        "rapidfuzz",
     },
     "exportlint.config": {
         "exportlint.adoption",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
-from rapidfuzz import fuzz
 
 from exportlint.pages.catalogue import judged_torch, source
 from exportlint.registry import RuleInfo, all_rules
@@ -169,7 +168,8 @@ def _code(fixture: Fixture, cls: FixtureClass) -> dict[str, str]:
 
 
 def _likeness(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    alike = fuzz.ratio(one.get("forward", ""), other.get("forward", ""))
+    code = (one.get("forward", ""), other.get("forward", ""))
+    alike = 100 * difflib.SequenceMatcher(None, *code, autojunk=False).ratio()
     return alike + (_SAME_INPUTS if one.get("inputs") == other.get("inputs") else 0.0)
 
 

@@ -8,6 +8,7 @@ the models of the fixtures raised when they were measured. What shares some of t
 
 from __future__ import annotations
 
+import difflib
 import enum
 import math
 import re
@@ -15,9 +16,6 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
-
-from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
 
 from exportlint.errors import UserError
 from exportlint.reference import lookup
@@ -108,7 +106,7 @@ def _without_frames(text: str) -> str:
     return _FRAME.sub("", text)
 
 
-_SAME, _ALIKE = 97, 88  # of 100
+_SAME, _ALIKE = 0.97, 0.88
 _NUMBER = re.compile(r"\d+")
 _CLASS = re.compile(r"^[\w.]*(?:Error|Exception|Unsupported|SymNode|NotFound|Failed): ", re.MULTILINE)
 _ENOUGH = 12  # letters: `aten.item` is in many messages
@@ -121,12 +119,28 @@ def _with_such_a_sentence(text: str, known: dict[str, Sequence[str]], likeness: 
         said = _form(_CLASS.sub("", line.strip()))
         if len(said) < _ENOUGH:
             continue
-        for sentence, score, _ in process.extract(
-            said, known.keys(), scorer=fuzz.ratio, score_cutoff=likeness, limit=_SHOWN
-        ):
+        for sentence, alike in _likest(said, known, likeness):
             for name in known[sentence]:
-                likest[name] = max(likest.get(name, 0), score)
+                likest[name] = max(likest.get(name, 0), alike)
     yield from sorted(likest, key=lambda name: -likest[name])
+
+
+def _likest(text: str, known: Iterable[str], least: float) -> list[tuple[str, float]]:
+    """Those of the known texts that are at least so alike (0 to 1), the likest first, a page of them at the most.
+
+    `difflib.get_close_matches` takes letters that are frequent in a text of 200 or more for noise, so that a sentence
+    of torch is unlike itself with one more word.
+    """
+    matcher = difflib.SequenceMatcher(None, autojunk=False)
+    matcher.set_seq2(text)
+    found = []
+    for other in known:
+        matcher.set_seq1(other)
+        # The first two are upper bounds of the third, and cheap.
+        bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all(bound() >= least for bound in bounds):
+            found.append((other, matcher.ratio()))
+    return sorted(found, key=lambda one: -one[1])[:_SHOWN]
 
 
 def _form(sentence: str) -> str:
@@ -184,7 +198,9 @@ def _measured() -> tuple[tuple[str, str, str], ...]:
 _COLUMNS = {"name": 10.0, "summary": 6.0, "models": 6.0, "messages": 4.0, "page": 1.0, "said": 1.0, "code": 1.0}
 _OF_KIND = {RULE: 2.0, CASE: 1.2, GRAPH_BREAK: 1.0}  # a rule has what to write instead, and was measured
 _SHARE = 0.6  # of what the words tell must be in an entry
-_NEARLY = 88  # of 100: how alike a name is that somebody nearly wrote
+_NEARLY = 0.88  # how alike a name is that somebody nearly wrote
+_SPELLED = 5  # letters: of a shorter word, one that is another one makes another word
+_SLIPPED = 0.8  # how alike a word is with a letter in five that is another one
 _QUESTION = "a an the on to of how why what which do does did can could should i my me it is are was be"
 _FILLERS = frozenset(_QUESTION.split())
 
@@ -212,8 +228,7 @@ def _by_words(text: str) -> list[str]:
 def _nearly_called(text: str) -> list[str]:
     names = {name.replace("_", " ").replace("-", " "): name for name in (*all_rules(), *stored().cases)}
     typed = text.strip().lower().replace("_", " ").replace("-", " ")
-    near = process.extract(typed, names.keys(), scorer=fuzz.ratio, score_cutoff=_NEARLY, limit=_SHOWN)
-    return [names[name] for name, _, _ in near]
+    return [names[name] for name, _ in _likest(typed, names, _NEARLY)]
 
 
 def _terms(text: str) -> list[str]:
@@ -278,10 +293,10 @@ class _Index:
         """The word, or the known one that it nearly spells; None: there is none."""
         if self.holders(word) or word.startswith(_REACHED):
             return word
-        slips = len(word) // 5
+        if len(word) < _SPELLED:
+            return None
         words = (known for (known,) in self._database.execute("SELECT term FROM word") if known[0] == word[0])
-        near = process.extractOne(word, words, scorer=OSA.distance, score_cutoff=slips) if slips else None
-        return str(near[0]) if near else None
+        return next((known for known, _ in _likest(word, words, _SLIPPED)), None)
 
     def ranked(self, words: Iterable[str]) -> Iterator[tuple[str, str, float]]:
         """Each entry that has one of the words, its kind, and how near it is.
