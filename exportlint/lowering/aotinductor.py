@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import torch
 
 
+# Imported once for all targets of a run, before the first of them: what compiling loads and takes long.
+COMPILERS = ("torch._inductor.compile_fx", "torch._inductor.package")
+
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
 import tempfile

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import torch
 
 
+# Imported once for all targets of a run, before the first of them: what compiling loads and takes long.
+COMPILERS = ("executorch.exir",)
+
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
 from executorch.exir import to_edge_transform_and_lower

@@ -6,6 +6,9 @@ from typing import Any
 
 from exportlint.lowering.executorch import ExecuTorch
 
+# Imported once for all targets of a run, before the first of them: what compiling loads and takes long.
+COMPILERS = ("executorch.exir", "executorch.backends.xnnpack.partition.xnnpack_partitioner")
+
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner

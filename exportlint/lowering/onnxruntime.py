@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import torch
 
 
+# Imported once for all targets of a run, before the first of them: what compiling loads and takes long.
+COMPILERS = ("exportlint.lowering.onnx_functions",)
+
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
 import onnxruntime

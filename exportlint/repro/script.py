@@ -10,18 +10,17 @@ the reason is said.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import zlib
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.difference_messages import in_words
+from exportlint.trial.protocol.lowering_file import constant_of_lowering, constant_of_module
 from exportlint.trial.protocol.options import CALL_PLAN
 from exportlint.trial.protocol.outcomes import FAILED, MODES, STRICT
-from exportlint.trial.protocol.stages import LOAD, LOWERINGS, Stage, StageKind
+from exportlint.trial.protocol.stages import LOAD, Stage, StageKind
 from exportlint.trial.protocol.target import EXAMPLE_ARGS, Target, TargetKind, is_file_source
 
 if TYPE_CHECKING:
@@ -133,16 +132,9 @@ def _body(report: TargetReport, result: StageResult, mode: str, seen: Observatio
 
 def _repro_of_stage(stage: Stage) -> str:
     """What the stage does with the program: the constant REPRO of its module, or of its lowering's."""
-    module = f"exportlint.trial.child.stages.{stage.module}"
     if stage.lowering:
-        points = entry_points(group=LOWERINGS)
-        module = next((point.module for point in points if point.name == stage.lowering), "")
-    spec = importlib.util.find_spec(module) if module else None
-    tree = ast.parse(Path(spec.origin).read_text("utf-8")) if spec and spec.origin else ast.Module([], [])
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "REPRO" for t in node.targets):
-            return str(ast.literal_eval(node.value))
-    return ""
+        return constant_of_lowering(stage.lowering, "REPRO") or ""
+    return constant_of_module(f"exportlint.trial.child.stages.{stage.module}", "REPRO") or ""
 
 
 def _head(report: TargetReport, result: StageResult, seen: Observation | None, file: str) -> str:

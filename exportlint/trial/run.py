@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,8 @@ from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
+from exportlint.trial.protocol.lowering_file import constant_of_lowering
+from exportlint.trial.protocol.purposes import COMPILE, serves
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import LOWERINGS
@@ -53,7 +55,7 @@ def run_trials(
     lowerings = _lowerings(options.lower)
     listener = on_event or _nobody
     waiting = stop or Stop()
-    with _session(options, stop) as server:
+    with _session(options, stop, _compilers(targets, lowerings, options.purpose)) as server:
         work: list[Callable[[], TargetReport]] = []
         for given in targets:
             # What is edited was looked at before the first edit, and would be imported once more at every one.
@@ -106,12 +108,29 @@ def _lowering_of_call(report: TargetReport, target: Target) -> str | None:
     return next((_LOWERED_BY[call] for call in calls if call in _LOWERED_BY), None)
 
 
-def _session(options: TrialOptions, stop: Stop | None) -> AbstractContextManager[Server]:
+def _session(options: TrialOptions, stop: Stop | None, compilers: Sequence[str]) -> AbstractContextManager[Server]:
+    preload = (*options.preload, *compilers)
     return (
-        kept_session(options.python)
+        kept_session(options.python, preload)
         if options.keep
-        else session(options.python, stop.by if stop else None, options.preload)
+        else session(options.python, stop.by if stop else None, preload)
     )
+
+
+def _compilers(targets: Sequence[Target], lowerings: Iterable[str], purpose: str) -> list[str]:
+    """What the compilers of the lowerings import, which every fork of the server would else import anew, at each of its
+    targets and after each edit. A script that hands its model to a compiler itself names it. torch.compile loads
+    Inductor, whatever its backend, with the first graph that has a gradient."""
+    called = {by for one in targets if one.path for call, by in _LOWERED_BY.items() if _is_named(call, Path(one.path))}
+    names = sorted({*lowerings, *called, *(["aotinductor"] if serves(COMPILE, purpose) else ())})
+    return list(dict.fromkeys(module for name in names for module in constant_of_lowering(name, "COMPILERS") or ()))
+
+
+def _is_named(call: str, path: Path) -> bool:
+    try:
+        return f"{call}(".encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _tried(

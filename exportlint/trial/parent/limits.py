@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _OUTPUT_BYTES = 8 << 20
 _CHILDREN_SECONDS = 0.25
+_SHARE_OF_LOOKING = 50  # so many times as long as a search takes is the pause after it
 _DEATH_SECONDS = 5.0
 
 
@@ -38,6 +39,7 @@ class LimitWatch:
     output: Path
     _until: float = 0.0
     _looked: float = 0.0
+    _pause: float = _CHILDREN_SECONDS
     _children: list[psutil.Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -61,10 +63,13 @@ class LimitWatch:
         return 0.0
 
     def _descendants(self) -> list[psutil.Process]:
-        # The search reads every process of the machine, so it is not done at every look.
-        if time.monotonic() - self._looked > _CHILDREN_SECONDS:
-            self._looked = time.monotonic()
+        # The search reads every process of the machine, so it is not done at every look, and where there are many
+        # processes, so that it takes long, more seldom.
+        began = time.monotonic()
+        if began - self._looked > self._pause:
             self._children = descendants(self.pid) + _beside(self.output)
+            self._looked = time.monotonic()
+            self._pause = max(_CHILDREN_SECONDS, _SHARE_OF_LOOKING * (self._looked - began))
         return self._children
 
 

@@ -218,7 +218,7 @@ class Server:
 
     def _forked(self, python: str) -> tuple[Connection, _Fork, Mapping[str, Any]] | None:
         """A fork of the process that has torch already, where somebody keeps one (`WARM`) that suits; else None."""
-        if not (socket_file := os.environ.get(WARM)) or self._preload:
+        if not (socket_file := os.environ.get(WARM)):
             return None
         request = {
             "python": python,
@@ -226,6 +226,7 @@ class Server:
             "cwd": os.getcwd(),  # noqa: PTH109 - goes into a message
             "folder": str(self.folder),
             "output": str(self._output),
+            "preload": self._preload,
         }
         line = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError, EOFError):

@@ -54,16 +54,16 @@ def _told(server: Any, on_stop: Callable[[int], None] | None) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-_stays: dict[tuple[int, Path | None], Any] = {}
+_stays: dict[tuple[int, Path | None, tuple[str, ...]], Any] = {}
 
 
 @contextlib.contextmanager
-def kept_session(python: Path | None) -> Iterator[Any]:
-    """A server that stays until this process ends, so that its next trial need not load torch again."""
-    key = (os.getpid(), python)  # a fork has a server of its own
+def kept_session(python: Path | None, preload: Sequence[str] = ()) -> Iterator[Any]:
+    """A server that stays until this process ends, so that its next trial need not load torch, and `preload`, again."""
+    key = (os.getpid(), python, tuple(preload))  # a fork has a server of its own
     if key not in _stays or not _stays[key].alive:
         stack = contextlib.ExitStack()
-        _stays[key] = stack.enter_context(_served(python))
+        _stays[key] = stack.enter_context(_served(python, preload))
         atexit.register(_closed, stack, os.getpid())
     yield _stays[key]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from functools import partial
 from types import FunctionType, ModuleType
@@ -83,9 +84,17 @@ def outside_readers() -> Iterator[Reader]:
 def own_modules() -> list[Any]:
     """Modules of the model's own files; those of installed libraries hold caches by the thousand. What a module has is
     read, and not asked for: one that loads its parts when they are asked for would load them."""
-    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
-    files = [(module, str(vars(module).get("__file__") or "")) for module in modules]
-    return [module for module, file in files if is_user_path(file) and not is_installed(file)]
+    loaded = list(sys.modules.values())
+    # They are asked for at every call of a model, and there are thousands of modules, nearly always the same ones.
+    if len(loaded) != len(_looked_at) or not all(map(operator.is_, loaded, _looked_at)):
+        files = [(one, str(vars(one).get("__file__") or "")) for one in loaded if isinstance(one, ModuleType)]
+        _looked_at[:] = loaded
+        _own[:] = [module for module, file in files if is_user_path(file) and not is_installed(file)]
+    return list(_own)
+
+
+_looked_at: list[Any] = []
+_own: list[Any] = []
 
 
 def _of_class(cls: type) -> Iterator[Reader]:

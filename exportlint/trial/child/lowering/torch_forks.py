@@ -36,16 +36,21 @@ _line: socket.socket | None = None
 
 def start_torch_forks(server_line: socket.socket) -> None:
     """In the server: fork the process that the artefacts' processes are forks of."""
-    global _line  # noqa: PLW0603 - one for a process and all its forks
     ours, theirs = socket.socketpair()
     server = process_id()
     if os.fork() == 0:
         ours.close()
         server_line.close()
-        leave_after(partial(_serve, theirs, server))
+        leave_after(partial(serve_torch_forks, theirs, server))
     theirs.close()
-    _line = socket.socket(fileno=fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, _LINE_FD))
-    ours.close()
+    with ours:
+        use_torch_forks(ours)
+
+
+def use_torch_forks(line: socket.socket) -> None:
+    """Ask at this line from now on, in this process and its forks; whoever gave it may close it."""
+    global _line  # noqa: PLW0603 - one for a process and all its forks
+    _line = socket.socket(fileno=fcntl.fcntl(line, fcntl.F_DUPFD_CLOEXEC, _LINE_FD))
 
 
 def ask_for_fork(request: int, output: int, answers: int) -> bool:
@@ -60,7 +65,8 @@ def ask_for_fork(request: int, output: int, answers: int) -> bool:
     return True
 
 
-def _serve(line: socket.socket, server: int) -> None:
+def serve_torch_forks(line: socket.socket, server: int) -> None:
+    """What that process does, until the server, its parent, is gone."""
     die_with_parent(server)
     while True:
         asked, fds, _, _ = socket.recv_fds(line, 1, 3)

@@ -88,6 +88,7 @@ def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[so
     started_with = _read_at_start(os.environ)
     select.select([listening], [], [])
     facts = _load_torch(partial(with_torch_alone, listening), ())
+    preloaded: dict[tuple[str, ...], socket.socket] = {}
     while "torch" in facts:
         parent, _ = listening.accept()
         with parent:
@@ -97,12 +98,50 @@ def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[so
                 continue
             if _read_at_start(request["environment"]) != started_with:
                 continue
-            own_id = process_id()
-            if os.fork() == 0:
-                listening.close()
-                leave_group(own_id)
-                leave_after(partial(_serve_as_asked, parent, request, facts, work))
+            if modules := tuple(request["preload"]):
+                if modules not in preloaded:
+                    preloaded[modules] = _with_modules(modules, facts, work)
+                socket.send_fds(preloaded[modules], [json.dumps(request).encode()], [parent.fileno()])
+            else:
+                _fork_server(parent, request, facts, work)
         reap()
+
+
+def _with_modules(modules: Sequence[str], facts: Mapping[str, Any], work: Callable[[], Work]) -> socket.socket:
+    """A fork of this process that has imported these, too; its servers are asked for over the line."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    own_id = process_id()
+    if os.fork() == 0:
+        ours.close()
+        leave_group(own_id)
+        leave_after(partial(_serve_with_modules, theirs, modules, facts, work))
+    theirs.close()
+    return ours
+
+
+def _serve_with_modules(
+    line: socket.socket, modules: Sequence[str], facts: Mapping[str, Any], work: Callable[[], Work]
+) -> None:
+    remember_process_id()
+    with _kept_for_forks():
+        for name in modules:
+            _import(name)
+    while True:
+        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 1)
+        if not message:
+            return
+        with socket.socket(fileno=fds[0]) as parent:
+            _fork_server(parent, json.loads(message), facts, work)
+        reap()
+
+
+def _fork_server(
+    parent: socket.socket, request: Mapping[str, Any], facts: Mapping[str, Any], work: Callable[[], Work]
+) -> None:
+    own_id = process_id()
+    if os.fork() == 0:
+        leave_group(own_id)
+        leave_after(partial(_serve_as_asked, parent, request, facts, work))
 
 
 # Names of variables that Python, torch or a library below it reads while it is loaded.

@@ -8,10 +8,11 @@ import os
 READER = "torch._export.serde.serialize"
 
 # Modules that every stage needs and that take long to load; and those that torch loads at the first export, which would
-# be loaded anew in every fork. Some are absent in some versions.
+# be loaded anew in every fork. Some are absent in some versions. SymPy loads its tensors at the first sum of symbols.
 PRELOADED = (
     "torch.export",
     "torch._dynamo",
+    "sympy.tensor.tensor",
     "torch.export._trace",
     "torch.fx.experimental.symbolic_shapes",
     "torch._decomp.decompositions",
