@@ -65,6 +65,8 @@ class Report:
     """`findings` count. `cleared`, `suppressed` and `unreached` (suspicions in code that no target ran) are shown only
     when asked for, by `also`, and never count.
 
+    `left_out`: those of `suppressed` that the configuration silences, and no comment in the file.
+
     `baselined` are those of a baseline, `unchanged` those on lines that did not change; they are counted only. None
     where nobody asked.
 
@@ -90,6 +92,7 @@ class Report:
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
     background: Background = field(default=NOTHING_BEHIND, compare=False)
     page: Callable[[str], str] = field(default=_no_page, compare=False)
+    left_out: tuple[Finding, ...] = ()
 
     @property
     def shown(self) -> tuple[Finding, ...]:
@@ -124,7 +127,9 @@ class Report:
     @property
     def headline(self) -> str:
         """The run in one sentence."""
-        return f"{self._found} in {_plural(self.files, 'file')}{self._tried} ({self._measured}){self._hidden}"
+        problems = f", with {_plural(len(self.problems), 'problem')}" if self.problems else ""
+        judged = f"{_plural(self.files, 'file')}{self._tried}{problems}"
+        return f"{self._found} in {judged} ({self._measured}){self._hidden}"
 
     @property
     def _found(self) -> str:

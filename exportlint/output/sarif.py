@@ -110,7 +110,8 @@ def _result(finding: Finding, rule_index: int, report: Report) -> dict[str, Any]
         },
     }
     if "suppressed" in report.label(finding):
-        result["suppressions"] = [{"kind": "inSource"}]
+        silenced_elsewhere = any(one is finding for one in report.left_out)
+        result["suppressions"] = [{"kind": "external" if silenced_elsewhere else "inSource"}]
     return {key: value for key, value in result.items() if value != []}
 
 

@@ -63,6 +63,7 @@ def build_report(gathered: Gathered, config: Config, shown: Shown = NOTHING_MORE
         cleared=tuple(f for f in kept if f.evidence is Evidence.CLEARED),
         unreached=tuple(f for f in kept if id(f) in unreached),
         suppressed=(*applied.suppressed, *left_out),
+        left_out=tuple(left_out),
         targets=gathered.targets,
         problems=gathered.problems,
         also=shown,

@@ -111,6 +111,12 @@ def test_what_was_refuted_and_what_is_suppressed_are_no_failures_of_sarif() -> N
     assert [one["suppressions"] for one in results if "suppressions" in one] == [[{"kind": "inSource"}]]
 
 
+def test_what_the_configuration_silences_is_suppressed_outside_of_the_source_in_sarif() -> None:
+    report = replace(REPORT, left_out=REPORT.suppressed)
+    results = [one for run in sarif(report)["runs"] for one in run["results"]]
+    assert [one["suppressions"] for one in results if "suppressions" in one] == [[{"kind": "external"}]]
+
+
 def test_a_file_that_cannot_be_checked_is_no_success_of_sarif() -> None:
     (run,) = sarif(replace(CLEAN, problems=(Problem("a b.py", 3, "this is not valid Python"),)))["runs"]
     assert run["invocations"][0]["executionSuccessful"] is False
