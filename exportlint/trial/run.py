@@ -121,7 +121,8 @@ def _compilers(targets: Sequence[Target], lowerings: Iterable[str], purpose: str
     """What the compilers of the lowerings import, which every fork of the server would else import anew, at each of its
     targets and after each edit. A script that hands its model to a compiler itself names it. torch.compile loads
     Inductor, whatever its backend, with the first graph that has a gradient."""
-    called = {by for one in targets if one.path for call, by in _LOWERED_BY.items() if _is_named(call, Path(one.path))}
+    scripts = [Path(one.path) for one in targets if one.kind is TargetKind.SCRIPT and one.path]
+    called = {by for call, by in _LOWERED_BY.items() if any(_is_named(call, path) for path in scripts)}
     names = sorted({*lowerings, *called, *(["aotinductor"] if serves(COMPILE, purpose) else ())})
     return list(dict.fromkeys(module for name in names for module in constant_of_lowering(name, "COMPILERS") or ()))
 

@@ -83,13 +83,21 @@ def _served(python: Path | None, preload: Sequence[str] = ()) -> Iterator[Any]:
         raise TrialUnavailable(f"a trial needs psutil and torch ({exc}); pip install 'exportlint[torch]'") from exc
     folder = Path(tempfile.mkdtemp(prefix="exportlint-"))
     try:
-        server = Server(python, folder, preload=preload)
+        server = _started(Server, python, folder, preload)
         try:
             yield server
         finally:
             server.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(server: Callable[..., Any], python: Path | None, folder: Path, preload: Sequence[str]) -> Any:
+    """With what is to be imported before; without, where that ends the process: the one stage that needs it says so."""
+    if preload:
+        with contextlib.suppress(TrialUnavailable):
+            return server(python, folder, preload=preload)
+    return server(python, folder)
 
 
 @contextlib.contextmanager

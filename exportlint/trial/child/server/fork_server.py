@@ -221,7 +221,8 @@ def _kept_for_forks() -> Iterator[None]:
 
 
 def _import(name: str) -> None:
-    with contextlib.suppress(ImportError), warnings.catch_warnings():
+    # What cannot be imported, the stage that needs it says.
+    with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module(name)
 
