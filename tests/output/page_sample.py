@@ -27,6 +27,12 @@ BREAK = GraphBreak(
     3,
     "break",
 )
+MODULES = [
+    {"name": "", "class": "Net", "depth": 0, "ms": 0.2, "path": "src/model.py", "line": 3, "end_line": 4},
+    {"name": "first", "class": "Linear", "depth": 1, "ms": 0.12, "path": None, "line": None, "end_line": None},
+    {"name": "helper", "class": "Helper", "depth": 1, "ms": 0.05, "path": "src/model.py", "line": 5, "end_line": 6},
+    {"name": "helper.act", "class": "ReLU", "depth": 2, "ms": 0.0004, "path": None, "line": None, "end_line": None},
+]
 COMPILATION = CompilationReport(
     (
         BREAK,
@@ -39,7 +45,7 @@ COMPILATION = CompilationReport(
     ),
     (Recompile("src/model.py", 3, "x.size()[0] == 3", "a size", 8, "declare it dynamic", True, True),),
     (("graph", 0), ("break", 0), ("graph", 1), ("break", 1), ("graph", 2)),
-    {"backend": "inductor", "eager_ms": 2.0, "compiled_ms": 1.0, "ratio": 0.5, "compile_s": 9.5},
+    {"backend": "inductor", "eager_ms": 2.0, "compiled_ms": 1.0, "ratio": 0.5, "compile_s": 9.5, "modules": MODULES},
 )
 PROGRAM = {
     "mode": "strict",
@@ -136,6 +142,7 @@ def hostile() -> Report:
             COMPILATION,
             graph_breaks=(broken, broken),
             recompiles=(Recompile(path, 3, text, text, 1, text, False, True),),
+            cost={**(COMPILATION.cost or {}), "modules": [{**MODULES[0], "name": text, "class": text, "path": path}]},
         ),
     )
     behind = replace(

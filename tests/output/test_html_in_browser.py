@@ -328,6 +328,22 @@ def test_breaks_are_in_the_call_tree_and_graphs_have_their_share(show: Shown) ->
     assert target.locator(".bar .rest").inner_text() == "outside of the graphs 58 %"
 
 
+def test_eager_s_time_is_drawn_by_module_with_the_places_of_breaks(show: Shown) -> None:
+    page = show(PAGE)
+    open_target(page)
+    flame = page.locator("#target-1 .flame")
+    # The fourth is too short to be seen.
+    assert flame.locator(".what").all_inner_texts() == ["Net", "first (Linear)", "helper (Helper)"]
+    assert flame.locator(".is-cut > .what").all_inner_texts() == ["Net", "helper (Helper)"]
+    assert flame.locator(".call").first.bounding_box()["width"] > 0.98 * flame.bounding_box()["width"]
+    widths = [box["width"] for one in flame.locator(".call").all() if (box := one.bounding_box())]
+    assert [width / widths[0] for width in widths] == pytest.approx([1, 0.6, 0.25], abs=0.02)
+    assert flame.locator(".call").nth(2).get_attribute("title") == "helper (Helper), 0.05 ms, 25 %, 1 break"
+    page.get_by_text("Eager's time as a table").click()
+    rows = page.locator("#target-1 table", has_text="forward").locator("tbody tr")
+    assert [one.strip().split("\t") for one in rows.all_inner_texts()][3] == ["helper.act (ReLU)", "0.0004", "0.2 %"]
+
+
 def test_sizes_guards_operators_and_lines_that_never_ran(show: Shown) -> None:
     page = show(PAGE)
     open_target(page)

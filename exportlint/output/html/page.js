@@ -572,7 +572,8 @@
     return part(title, () => [found.graphs.length ? pieces(found) : null,
       found.graph_breaks.length ? [make("h5", {}, "Breaks in the call tree"), callTree(found.graph_breaks)] : null,
       found.recompiles.length ? [make("h5", {}, "What is compiled again"), table(["where", "guard", "what changed", "#times", "what to write"], found.recompiles.map((one) => [one.path ? place(one.path, one.line) : "no line", make("code", {}, visible(one.guard)), inline(one.changed), `${one.times}${one.over_limit ? ", then given up" : ""}`, one.mend ? [...inline(one.mend), one.mend_tried ? " (tried: it ends)" : ""] : ""]))] : null,
-      found.cost ? [make("h5", {}, "Time of a call"), costs(found.cost)] : null].flat(), true);
+      found.cost ? [make("h5", {}, "Time of a call"), costs(found.cost)] : null,
+      found.cost?.modules?.length ? flame(found) : null].flat(), true);
   }
 
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
@@ -633,6 +634,39 @@
   function costs(cost) {
     const row = (name, value) => [make("dt", {}, name), make("dd", {}, value)];
     return make("dl", { class: "facts" }, row("eager", `${cost.eager_ms} ms`), row(`compiled (${cost.backend})`, `${cost.compiled_ms} ms, ${cost.ratio} x eager's time`), row("compiling", `${cost.compile_s} s`));
+  }
+
+  /** A warm call of eager: each call of a module as long as its share of the time, below the call that it is made in.
+   *  A module is marked in whose own lines a graph ends. What is too short to be seen stands in the table alone. */
+  function flame(found) {
+    const calls = found.cost.modules.map((row) => ({ ...row, inside: [], breaks: found.graph_breaks.filter((one) => row.path !== null && one.path === row.path && one.line >= row.line && one.line <= row.end_line) }));
+    const roots = [], around = [];
+    for (const call of calls) {
+      around.length = call.depth;
+      (around.at(-1)?.inside ?? roots).push(call);
+      around.push(call);
+    }
+    const total = roots.reduce((sum, call) => sum + call.ms, 0);
+    if (!total) return [];
+    const named = (call) => (call.name ? `${call.name} (${call.class})` : call.class);
+    const cut = (call) => (call.breaks.length ? plural(call.breaks.length, "break") : "");
+    const grow = (ms) => `${(1e6 * ms) / total} 0 0`; // what adds up to less than 1 would leave a part of the row empty
+    const row = (inside, ms) => {
+      const shown = inside.filter((call) => call.ms / total > 0.003);
+      if (!shown.length) return "";
+      const line = make("div", { class: "inside" }, shown.map((call) => {
+        const box = make("div", { class: call.breaks.length ? "call is-cut" : "call", title: [named(call), `${call.ms} ms`, percent(call.ms / total), cut(call)].filter(Boolean).join(", ") },
+          make("span", { class: "what" }, visible(named(call))), row(call.inside, call.ms));
+        box.style.flex = grow(call.ms);
+        return box;
+      }));
+      const rest = make("div", {});
+      rest.style.flex = grow(Math.max(0, ms - shown.reduce((sum, call) => sum + call.ms, 0)));
+      line.append(rest);
+      return line;
+    };
+    return [make("h5", {}, "Eager's time, by module"), make("div", { class: "flame", "aria-hidden": "true" }, row(roots, total)),
+      part("Eager's time as a table", () => table(["module", "#ms", "#share", "breaks", "forward"], calls.map((call) => [`${"\u00a0\u00a0".repeat(call.depth)}${named(call)}`, String(call.ms), percent(call.ms / total), cut(call), call.path ? place(call.path, call.line) : ""])))];
   }
 
   function operatorParts(target) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.reference.lookup import link_for_graph_break
 from exportlint.trial.findings.classify import own_call, rule_of, shown
@@ -31,8 +31,15 @@ def compilation_of(report: TargetReport, root: Path) -> CompilationReport:
         tuple(Graph(**{**graph, "path": _shown(graph["path"], root)}) for graph in data.get("graphs", ())),
         tuple(_recompiles(recompiles, root)) if recompiles else (),
         tuple((str(what), int(number)) for what, number in data.get("order", ())),
-        cost.data.get("cost") if cost else None,
+        _cost(cost.data.get("cost"), root) if cost else None,
     )
+
+
+def _cost(measured: dict[str, Any] | None, root: Path) -> dict[str, Any] | None:
+    if measured is None:
+        return None
+    modules = [{**row, "path": _shown(row["path"], root)} for row in measured.get("modules", ())]
+    return {**measured, "modules": modules}
 
 
 def _breaks(stage: StageResult, root: Path) -> Iterator[GraphBreak]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import statistics
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.compilation.compile_record import own_options
+from exportlint.trial.child.compilation.module_times import module_times
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
@@ -35,7 +37,8 @@ def run(request: StageRequest) -> StageAnswer:
     """Eager and compiled by turns, warm, on this machine's processor. Option "backend": of torch.compile.
 
     `data["cost"]`: "backend", "eager_ms" and "compiled_ms" (median, and the quartiles as "spread"), "ratio" (compiled
-    by eager), "compile_s" (the first call), "calls".
+    by eager), "compile_s" (the first call), "calls", and "modules": how long each call of a module takes in eager, see
+    `module_times`.
     """
     backend = _backend(request)
     if backend == "inductor":
@@ -64,6 +67,7 @@ def run(request: StageRequest) -> StageAnswer:
         "ratio": round(theirs[1] / ours[1], 2) if ours[1] else None,
         "compile_s": round(compile_seconds, 2),
         "calls": len(times[0]),
+        "modules": _module_times(request, eager),
     }
     if other is not None and _repeats_itself(request):
         details = {"check": "output", "input_set": 0, "call": 0, "beside": "compiled", "backend": backend}
@@ -109,6 +113,14 @@ def _by_turns(request: StageRequest, eager: Any, compiled: Any) -> tuple[list[fl
             model(*inputs[0], **inputs[1])
             row.append((time.perf_counter() - start) * 1000)
     return spent
+
+
+def _module_times(request: StageRequest, eager: Any) -> list[dict[str, Any]]:
+    """None where a module cannot be watched: they are for people, and nothing is judged by them."""
+    args, kwargs = inputs_of(request.loaded, 0)
+    with contextlib.suppress(Exception):
+        return module_times(eager, lambda: eager(*args, **kwargs))
+    return []
 
 
 def _warm_up(eager: Any, compiled: Any, inputs: Inputs) -> None:
