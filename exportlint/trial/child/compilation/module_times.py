@@ -16,7 +16,7 @@ from exportlint.trial.protocol.frames import is_user_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_RUNS = 5
+_RUNS, _SECONDS = 5, 3.0  # until one of them is reached
 _MOST = 1000  # of a page; a model of more calls is shown less deeply
 
 
@@ -40,8 +40,11 @@ def module_times(model: Any, call: Callable[[], Any]) -> list[dict[str, Any]]:
     """
     if not isinstance(model, torch.nn.Module):
         return []
+    runs: list[list[_ModuleCall]] = []
+    began = time.perf_counter()
     with torch.no_grad():
-        runs = [_one_run(model, call) for _ in range(_RUNS)]
+        while not runs or (len(runs) < _RUNS and time.perf_counter() - began < _SECONDS):
+            runs.append(_one_run(model, call))
     last = runs[-1]
     alike = [run for run in runs if [one.name for one in run] == [one.name for one in last]]
     times = [statistics.median(run[index].ms for run in alike) for index in range(len(last))]

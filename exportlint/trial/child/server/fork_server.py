@@ -100,18 +100,21 @@ def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[so
                 continue
             if modules := tuple(request["preload"]):
                 if modules not in preloaded:
-                    preloaded[modules] = _with_modules(modules, facts, work)
+                    preloaded[modules] = _with_modules(listening, modules, facts, work)
                 socket.send_fds(preloaded[modules], [json.dumps(request).encode()], [parent.fileno()])
             else:
-                _fork_server(parent, request, facts, work)
+                _fork_server(listening, parent, request, facts, work)
         reap()
 
 
-def _with_modules(modules: Sequence[str], facts: Mapping[str, Any], work: Callable[[], Work]) -> socket.socket:
+def _with_modules(
+    listening: socket.socket, modules: Sequence[str], facts: Mapping[str, Any], work: Callable[[], Work]
+) -> socket.socket:
     """A fork of this process that has imported these, too; its servers are asked for over the line."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     own_id = process_id()
     if os.fork() == 0:
+        listening.close()
         ours.close()
         leave_group(own_id)
         leave_after(partial(_serve_with_modules, theirs, modules, facts, work))
@@ -131,15 +134,20 @@ def _serve_with_modules(
         if not message:
             return
         with socket.socket(fileno=fds[0]) as parent:
-            _fork_server(parent, json.loads(message), facts, work)
+            _fork_server(line, parent, json.loads(message), facts, work)
         reap()
 
 
 def _fork_server(
-    parent: socket.socket, request: Mapping[str, Any], facts: Mapping[str, Any], work: Callable[[], Work]
+    asked_at: socket.socket,
+    parent: socket.socket,
+    request: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    work: Callable[[], Work],
 ) -> None:
     own_id = process_id()
     if os.fork() == 0:
+        asked_at.close()
         leave_group(own_id)
         leave_after(partial(_serve_as_asked, parent, request, facts, work))
 
