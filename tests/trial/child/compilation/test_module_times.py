@@ -39,8 +39,9 @@ def test_each_call_has_its_place_and_its_time() -> None:
     calls = [(0, "", "Net"), *2 * [(1, "pair", "Sequential"), (2, "pair.0", "Slow"), (2, "pair.1", "ReLU")]]
     assert [(one["depth"], one["name"], one["class"]) for one in found] == calls
     whole, first, slow, quick, *_ = (one["ms"] for one in found)
-    assert whole > 2 * slow >= 20
-    assert first > slow > quick
+    # Of each run, and so of the medians: what calls takes longer than what it calls.
+    assert whole > first > slow >= 10
+    assert slow > quick
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
 
 
