@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 _OUTPUT_BYTES = 8 << 20
-_CHILDREN_SECONDS = 0.25
-_SHARE_OF_LOOKING = 50  # so many times as long as a search takes is the pause after it
+# The pause after a search for child processes: so many times as long as it took, and between these.
+_TIMES_A_SEARCH, _SHORTEST_PAUSE, _LONGEST_PAUSE = 50, 0.25, 1.0
 _DEATH_SECONDS = 5.0
 
 
@@ -39,7 +39,7 @@ class LimitWatch:
     output: Path
     _until: float = 0.0
     _looked: float = 0.0
-    _pause: float = _CHILDREN_SECONDS
+    _pause: float = _SHORTEST_PAUSE
     _children: list[psutil.Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class LimitWatch:
         if began - self._looked > self._pause:
             self._children = descendants(self.pid) + _beside(self.output)
             self._looked = time.monotonic()
-            self._pause = max(_CHILDREN_SECONDS, _SHARE_OF_LOOKING * (self._looked - began))
+            self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _TIMES_A_SEARCH * (self._looked - began)))
         return self._children
 
 

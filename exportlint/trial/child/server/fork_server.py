@@ -127,8 +127,7 @@ def _serve_with_modules(
 ) -> None:
     remember_process_id()
     with _kept_for_forks():
-        for name in modules:
-            _import(name)
+        _import_asked_for(modules)
     while True:
         message, fds, _, _ = socket.recv_fds(line, 1 << 20, 1)
         if not message:
@@ -211,8 +210,9 @@ def _load_torch(with_torch_alone: Callable[[], None], preload: Sequence[str]) ->
     torch.set_num_threads(1)
     _count_no_devices(torch)
     with _kept_for_forks():
-        for name in (*PRELOADED, *_own_modules(), *preload):
+        for name in (*PRELOADED, *_own_modules()):
             _import(name)
+        _import_asked_for(preload)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
 
 
@@ -228,9 +228,15 @@ def _kept_for_forks() -> Iterator[None]:
     use_large_pages()
 
 
+def _import_asked_for(names: Sequence[str]) -> None:
+    """Of others: what one of them raises, the stage that needs it says."""
+    for name in names:
+        with contextlib.suppress(Exception):
+            _import(name)
+
+
 def _import(name: str) -> None:
-    # What cannot be imported, the stage that needs it says.
-    with contextlib.suppress(Exception), warnings.catch_warnings():
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module(name)
 
