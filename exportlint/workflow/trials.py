@@ -263,7 +263,7 @@ def folder_for_models(scripts_folder: Path | None) -> Iterator[Path | None]:
             pass
     except OSError as error:
         raise UserError(
-            f"--save_scripts-repro: {scripts_folder} cannot be written to: {error.strerror}; name a folder of your own"
+            f"--save-repro: {scripts_folder} cannot be written to: {error.strerror}; name a folder of your own"
         ) from error
     with tempfile.TemporaryDirectory(prefix="exportlint-") as models:
         yield Path(models)

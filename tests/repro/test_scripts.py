@@ -132,5 +132,5 @@ def test_two_targets_of_one_name_get_two_scripts(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_said_before_the_trial(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"--save_scripts-repro: .*file"), folder_for_models(tmp_path / "file"):
+    with pytest.raises(UserError, match=r"--save-repro: .*file"), folder_for_models(tmp_path / "file"):
         pass
