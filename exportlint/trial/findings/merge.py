@@ -27,6 +27,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH, OTHER_SIZE, SHOWN_BY_OTHER_SIZES
 from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
+from exportlint.trial.protocol.syntax_tree import syntax_tree
 from exportlint.trial.protocol.target import ONNX, TargetKind
 from exportlint.trial.protocol.torch_messages import (
     dims_of_guard,
@@ -622,7 +623,7 @@ def given_model(path: str, call: Finding) -> str | None:
     """The name; None where the model is no plain name, or the finding does not mark a call."""
     try:
         text = Path(path).read_text("utf-8")
-        nodes = ast.walk(ast.parse(text))
+        nodes = ast.walk(syntax_tree(text))
     except (OSError, SyntaxError, ValueError):
         return None
     lines = text.split("\n")
@@ -635,7 +636,7 @@ def _keeps_model(path: str, made: Finding) -> bool:
     """Does the finding mark what the file's `model` is made of?"""
     try:
         text = Path(path).read_text("utf-8")
-        nodes = ast.parse(text).body
+        nodes = syntax_tree(text).body
     except (OSError, SyntaxError, ValueError):
         return False
     lines, marked = text.split("\n"), (made.line, made.column, made.end_line, made.end_column)

@@ -19,6 +19,7 @@ from exportlint.trial.findings.classify import shown
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import EAGER, NEVER_RAN
+from exportlint.trial.protocol.syntax_tree import syntax_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +75,7 @@ def regions(path: str, ran: frozenset[int]) -> list[Region]:
     """Of one file, in the order of its lines."""
     try:
         text = Path(path).read_bytes()
-        tree, lines = ast.parse(text), frozenset(_lines_with_code(compile(text, path, "exec", dont_inherit=True)))
+        tree, lines = syntax_tree(text), frozenset(_lines_with_code(compile(text, path, "exec", dont_inherit=True)))
     except (OSError, SyntaxError, ValueError):
         return []
     file = CallsInFile(tree)

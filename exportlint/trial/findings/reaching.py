@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from exportlint.trial.protocol.syntax_tree import syntax_tree
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -117,7 +119,7 @@ def end_of_statement(path: str, line: int) -> int:
 @cache
 def _functions(path: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
     try:
-        tree = ast.parse(Path(path).read_bytes())
+        tree = syntax_tree(Path(path).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from exportlint.trial.protocol.syntax_tree import syntax_tree
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -84,7 +86,7 @@ def _strings(parts: Iterable[ast.expr | None]) -> set[str]:
 
 def _tree(file: Path) -> ast.Module | None:
     try:
-        return ast.parse(file.read_bytes())
+        return syntax_tree(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
 

@@ -45,7 +45,9 @@ def run_script(
 
 def _found(reply: Reply) -> list[Target]:
     """Each with every call that was given it, in the order of the script."""
-    targets = {message["target"]["name"]: Target.from_dict(message["target"]) for message in reply.targets}
+    # Each is said by its own process, and who was handed over later may be heard first.
+    given = sorted(reply.targets, key=lambda message: int(message["target"]["number"]))
+    targets = {message["target"]["name"]: Target.from_dict(message["target"]) for message in given}
     for message in reply.messages:
         if target := targets.get(message.get("again", "")):
             calls = dict.fromkeys((*target.calls, message["call"]))

@@ -12,6 +12,7 @@ from exportlint.trial.protocol.compilation import NOT_COMPILED, CompilationRepor
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, SOUNDNESS, Stage, stage_named
+from exportlint.trial.protocol.syntax_tree import syntax_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -201,7 +202,7 @@ def _resolved(path: str) -> str:
 @cache
 def _guarded(path: str) -> dict[int, range]:
     try:
-        tree = ast.parse(Path(path).read_bytes())
+        tree = syntax_tree(Path(path).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return {}
     tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
