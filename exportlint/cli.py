@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # As `--help` groups them.
 _GROUPS = {
     "To begin": ("init", "doctor"),
-    "Find": ("check", "trial", "matrix"),
+    "Find": ("check", "trial", "matrix", "sweep"),
     "Mend": ("fix", "verify"),
     "Look up": ("explain", "rules", "upgrade"),
     "Serve": ("server", "mcp"),

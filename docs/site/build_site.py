@@ -117,6 +117,7 @@ NAVIGATION = {
         "repair.md",
         "verify.md",
         "lowering.md",
+        "sweep.md",
         "graph-breaks.md",
         "adopting.md",
         "ci.md",

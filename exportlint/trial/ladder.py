@@ -79,12 +79,14 @@ class Runner(Protocol):
 
 @dataclass
 class Stop:
-    """Set by a signal handler, and read by the ladders, which then skip what they have not begun.
+    """Set by a signal handler or a clock, and read by the ladders, which then skip what they have not begun.
 
     signal_number   of the first signal that came; None while nobody asked
+    why             another reason to end, as a sentence
     """
 
     signal_number: int | None = None
+    why: str | None = None
 
     def by(self, number: int) -> None:
         """Ask to end; the first signal counts."""
@@ -94,7 +96,7 @@ class Stop:
     def reason(self) -> str | None:
         """Why stages are skipped; None while nobody asked."""
         if self.signal_number is None:
-            return None
+            return self.why
         by = "Ctrl-C" if self.signal_number == signal.SIGINT else signal.Signals(self.signal_number).name
         return f"the run was stopped by {by}"
 

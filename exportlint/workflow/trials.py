@@ -85,6 +85,7 @@ def examine(
     cache: bool = True,
     candidate: Candidate | None = None,
     rewrites: Wanted = Wanted.FIRST,
+    stop: Stop | None = None,
 ) -> Examined:
     """Try the targets, and lint `found` and what the targets ran of the project.
 
@@ -94,10 +95,11 @@ def examine(
     cache        may the static pass use its judgements of earlier runs?
     candidate    what is tried in the options' edited source
     rewrites     which of a finding's rewrites are made
+    stop         where a clock may ask to end the trials, too
 
     Raises UserError where no trial can run.
     """
-    stop = Stop()
+    stop = stop or Stop()
     with folder_for_models(save_repro) as models, folder_for_artefacts(artifacts) as kept:
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
         reports = _tried(targets, options, stop, candidate or Candidate())

@@ -28,7 +28,7 @@ def session(
     `on_stop` is told of the first Ctrl-C or SIGTERM: all processes of the session are ended, and the block goes on with
     what it knows. A second Ctrl-C raises, and so does the first signal where nobody is to be told.
     """
-    with _terminated_like_interrupted(), _served(python, preload) as server, _told(server, on_stop):
+    with terminated_like_interrupted(), _served(python, preload) as server, _told(server, on_stop):
         yield server
 
 
@@ -101,7 +101,7 @@ def _started(server: Callable[..., Any], python: Path | None, folder: Path, prel
 
 
 @contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
+def terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM unwinds the stack as Ctrl-C does. Signals are the main thread's; elsewhere nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
         yield
