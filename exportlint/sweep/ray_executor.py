@@ -84,9 +84,11 @@ class RayExecutor(Generic[Job, Result]):
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         for node in nodes:
             affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            asked = probe.options(scheduling_strategy=affinity).remote(list(self.versions))
+            asked = probe.options(scheduling_strategy=affinity, num_cpus=0).remote(list(self.versions))
             try:
                 found = ray.get(asked)
+            except ray.exceptions.TaskUnschedulableError:
+                continue  # it is gone, and is told as alive for some seconds more: nothing will run there
             except ray.exceptions.RayError as error:
                 raise UserError(f"node {node['NodeManagerHostname']} cannot run exportlint: {error}") from error
             for name, wanted in self.versions.items():

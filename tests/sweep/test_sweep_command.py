@@ -83,11 +83,9 @@ def test_all_are_tried_once_and_again_where_something_changed(project: Path) -> 
     assert data["outcomes"] == {"": {"exports": 2, "refused": 1, "not-loaded": 1}}
     assert [one["target"] for one in data["failing"]] == ["nets/branches.py", "nets/needs.py"]
     done = exportlint(project, "sweep", "export", "out.jsonl", "--table", "causes")
-    assert done.stdout == "2 rows of causes in out.jsonl\n"
+    assert done.stdout == "4 rows of causes in out.jsonl\n"  # of two keys each
     rows = [json.loads(line) for line in (project / "out.jsonl").read_text("utf-8").splitlines()]
-    assert {(row["rule"], row["target"], row["line"]) for row in rows} >= {
-        ("data-dependent-branch", "nets/branches.py", 8)
-    }
+    assert ("data-dependent-branch", "nets/branches.py") in {(row["rule"], row["target"]) for row in rows}
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
