@@ -163,15 +163,16 @@ class _File:
 
     @cached_property
     def values(self) -> Mapping[str, ast.Assign | ast.AnnAssign]:
-        """What is assigned at the top level."""
+        """What is assigned at the top level; of `a, b = 1, 2` each by itself."""
         found: dict[str, ast.Assign | ast.AnnAssign] = {}
         for node in self.tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else ()
-            if isinstance(node, ast.AnnAssign) and node.value:
-                targets = [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name) and isinstance(node, ast.Assign | ast.AnnAssign):
-                    found[target.id] = node
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        for name, part in _each_with_its_value(target, value):
+                            found[name.id] = ast.copy_location(ast.Assign([name], part), node)
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                    found[name] = node
         return found
 
     def dotted(self, node: ast.expr) -> str:
@@ -210,6 +211,15 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
             )
         elif isinstance(node, ast.ImportFrom):
             yield from ((one.asname or one.name, f"{node.module or ''}.{one.name}") for one in node.names)
+
+
+def _each_with_its_value(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.expr]]:
+    match target, value:
+        case ast.Name(), _:
+            yield target, value
+        case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+            for name, part in zip(names, values, strict=True):
+                yield from _each_with_its_value(name, part)
 
 
 def _required(args: ast.arguments) -> bool:

@@ -82,6 +82,17 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    "written", ["model = Net()\nexample_args = (torch.ones(3),)", "model, example_args = Net(), (torch.ones(3),)"]
+)
+def test_a_file_that_declares_a_target_is_one_however_it_is_written(tmp_path: Path, written: str) -> None:
+    net = f"import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x\n\n\n{written}\n"
+    (tmp_path / "net.py").write_text(net, "utf-8")
+    done = exportlint(tmp_path, "init")
+    table = tomllib.loads(done.stdout)["tool"]["exportlint"]
+    assert table == {"targets": {"net": {"model": "net.py:model", "args": "net.py:example_args"}}}
+
+
 def test_without_a_terminal_it_prints_the_table_and_neither_writes_nor_imports(here: Path) -> None:
     done = exportlint(here, "init")
     assert done.returncode == 0
