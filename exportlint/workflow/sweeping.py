@@ -74,6 +74,9 @@ def plan(
     every = {point.name: point.value for point in entry_points(group=ZOOS)}
     zoos = {name: every[name] for word in words if (name := word.partition(":")[0]) in every and ":" in word}
     found = environment(options.python, zoos)
+    if "torch" not in found.packages:
+        where = options.python or "this Python"
+        raise UserError(f"{where} has no torch, so nothing can be tried: pip install 'exportlint[torch]'")
     reader = SourceReader([Path.cwd()])
     targets: dict[str, tuple[Target, str, str]] = {}
     for word in words or [""]:
@@ -171,21 +174,29 @@ def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float) -
     """Try a target, and word what came of it. `mode`: of the choices of --mode; `seconds`: for all of its stages, after
     which those that have not begun are left out."""
     began, started = time.monotonic(), _now()
-    stop = Stop()
+    try:
+        return _tried(job, options, mode, seconds, started)
+    except UserError as error:
+        why = str(error)
+    except Exception as error:  # noqa: BLE001 (one target in which exportlint itself fails is no end of four hundred)
+        why = f"exportlint failed: {type(error).__name__}: {error}; `exportlint trial {job.target.name}` shows where"
+    return SweepResult(job.key, SweptOutcome.NOT_TRIED, why, started, round(time.monotonic() - began, 3))
+
+
+def _tried(job: Planned, options: TrialOptions, mode: str, seconds: float, started: str) -> SweepResult:
+    began, stop = time.monotonic(), Stop()
     clock = threading.Timer(seconds, setattr, (stop, "why", f"the {seconds:g} seconds for one target were over"))
     clock.daemon = True
     clock.start()
     try:
         examined = examine([job.target], Collected((), ()), _config(mode), options, jobs=1, stop=stop)
-    except UserError as error:
-        return SweepResult(job.key, SweptOutcome.NOT_TRIED, str(error), started, time.monotonic() - began)
     finally:
         clock.cancel()
     made = build_report(examined.gathered, examined.config)
     # A script's own report is followed by those of what it handed over; the gravest stands for the file.
     each = [(report, *outcome_of(report, options.modes[0])) for report in _models(examined.reports)]
     order = list(SweptOutcome)
-    report, outcome, detail = max(each, key=lambda one: order.index(one[1]))
+    _, outcome, detail = max(each, key=lambda one: order.index(one[1]))
     return SweepResult(
         job.key,
         outcome,
@@ -194,7 +205,7 @@ def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float) -
         round(time.monotonic() - began, 3),
         stages=tuple(row for one, *_ in each for row in rows_of(one)),
         causes=tuple(_causes(made.findings)),
-        ran={_portable(path): tuple(sorted(some)) for path, some in report.called.items() if is_user_path(path)},
+        ran=_ran([report for report, *_ in each]),
         also=_not_in_key(job, examined.reports),
         report=as_data(made),
     )
@@ -209,6 +220,16 @@ def _causes(findings: Sequence[Finding]) -> Iterator[Cause]:
     for one in findings:
         if one.severity is not Severity.NOTE and one.evidence is not Evidence.SUSPECTED:
             yield Cause(one.rule, one.stage, one.severity.value, _portable(one.path), one.line, one.message)
+
+
+def _ran(reports: Sequence[TargetReport]) -> dict[str, tuple[int, ...]]:
+    """The lines that ran inside of the models' calls."""
+    found: dict[str, set[int]] = {}
+    for report in reports:
+        for path, lines in report.called.items():
+            if is_user_path(path):
+                found.setdefault(_portable(path), set()).update(lines)
+    return {path: tuple(sorted(lines)) for path, lines in found.items()}
 
 
 def _not_in_key(job: Planned, reports: Sequence[TargetReport]) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""What a worker says of one target, whatever happens to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exportlint.sweep.closure import SourceReader
+from exportlint.sweep.key import planned
+from exportlint.sweep.result import SweptOutcome
+from exportlint.trial.discovery import from_text
+from exportlint.trial.protocol.options import TrialOptions
+from exportlint.workflow.sweeping import try_target
+
+NET = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+model, example_args = Net(), (torch.ones(3),)
+"""
+OPTIONS = TrialOptions(modes=("non-strict",), quick=True, keep=True)
+
+
+@pytest.fixture
+def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(NET, "utf-8")
+    return tmp_path
+
+
+def test_a_target_in_which_exportlint_itself_fails_is_a_result_like_others(net: Path) -> None:
+    (target,) = from_text("net.py")
+    job = planned(target, OPTIONS, {"python": "3.11"}, SourceReader())
+    # Without a mode there is no first one to tell the outcome of, and no sweep asks so.
+    broken = TrialOptions(modes=(), quick=True, keep=True)
+    result = try_target(job, broken, "non-strict", 60)
+    assert (result.key, result.outcome) == (job.key, SweptOutcome.NOT_TRIED)
+    assert result.detail == (
+        "exportlint failed: IndexError: tuple index out of range; `exportlint trial net.py` shows where"
+    )
+
+
+@pytest.mark.slow
+def test_a_target_whose_time_is_over_says_so_and_keeps_what_was_done(net: Path) -> None:
+    (target,) = from_text("net.py")
+    job = planned(target, OPTIONS, {"python": "3.11"}, SourceReader())
+    result = try_target(job, OPTIONS, "non-strict", 0.001)
+    assert (result.outcome, result.detail) == (
+        SweptOutcome.NOT_TRIED,
+        "the 0.001 seconds for one target were over",
+    )
+    assert try_target(job, OPTIONS, "non-strict", 300).outcome is SweptOutcome.EXPORTS
