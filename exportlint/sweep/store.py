@@ -206,7 +206,7 @@ class Store:
         self._sql.executemany("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", stages)
         causes = ((own, one.rule, one.stage, one.severity, one.path, one.line, one.message) for one in result.causes)
         self._sql.executemany("INSERT INTO cause VALUES (?, ?, ?, ?, ?, ?, ?)", causes)
-        lines = ((own, path, json.dumps(list(some))) for path, some in result.ran.items())
+        lines = ((own, path, as_ranges(some)) for path, some in result.ran.items())
         self._sql.executemany("INSERT INTO ran VALUES (?, ?, ?)", lines)
 
     def merge(self, other: Store) -> int:
@@ -331,6 +331,15 @@ class Store:
         row = self._sql.execute("SELECT report FROM result WHERE key = ?", (key,)).fetchone()
         return dict(json.loads(zlib.decompress(row[0]))) if row else {}
 
+    def ran(self, sweep: int) -> dict[str, frozenset[int]]:
+        """File -> the lines that the targets of a sweep ran inside of their models' calls."""
+        asked = """SELECT ran.path, ran.lines FROM planned p
+                   JOIN result r ON r.key = p.key JOIN ran ON ran.result = r.id WHERE p.sweep = ?"""
+        found: dict[str, set[int]] = {}
+        for path, ranges in self._sql.execute(asked, (sweep,)):
+            found.setdefault(path, set()).update(lines_of(ranges))
+        return {path: frozenset(lines) for path, lines in found.items()}
+
     def table(self, name: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Columns and rows of what people query: results (with their targets), stages or causes of all sweeps."""
         found = self._sql.execute(_TABLES[name])
@@ -433,6 +442,34 @@ def _in_words(error: sqlite3.Error) -> str:
     if "locked" in text:
         return f"another process has been writing to it for {_BUSY_SECONDS:g} seconds; run the same command again"
     return f"cannot be read or written ({text}); what was written before is kept"
+
+
+def as_ranges(lines: Iterable[int]) -> str:
+    """Numbers as text, which is short where they follow each other; `lines_of` reads it.
+
+    >>> as_ranges([1, 2, 3, 7, 9, 10])
+    '1-3,7,9-10'
+    """
+    found: list[list[int]] = []
+    for line in sorted(lines):
+        if found and line == found[-1][1] + 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def lines_of(ranges: str) -> frozenset[int]:
+    """The numbers again.
+
+    >>> sorted(lines_of("1-3,7,9-10"))
+    [1, 2, 3, 7, 9, 10]
+    """
+    found: set[int] = set()
+    for part in filter(None, ranges.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
 
 
 def _is_unchanged(also: Mapping[str, str], hashes: dict[str, str]) -> bool:

@@ -11,11 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, sets
 
 from exportlint.errors import UserError
 from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
-from exportlint.sweep.store import MIGRATIONS, failed_outcomes, opened
+from exportlint.sweep.store import MIGRATIONS, as_ranges, failed_outcomes, lines_of, opened
 from exportlint.trial.protocol.target import Target, TargetKind
+
+
+@given(sets(integers(1, 300)))
+def test_numbers_of_lines_are_short_and_read_again(lines: set[int]) -> None:
+    text = as_ranges(lines)
+    assert lines_of(text) == lines
+    assert len(text) <= len(",".join(map(str, lines)))
 
 
 def planned(name: str, family: str = "nets") -> Planned:
@@ -56,6 +65,7 @@ def test_what_is_kept_is_read_again_and_counts_once(tmp_path: Path) -> None:
         assert store.stages(number) == [("eager", "passed", 2, 1.0)]
         assert [(one.rule, one.targets, one.example) for one in store.causes(number)] == [("some-rule", 1, "a")]
         assert store.report("key of a") == {"n": "a"}
+        assert store.ran(number) == {"a.py": {1, 2}}
 
 
 def test_what_has_a_good_result_is_not_to_be_tried(tmp_path: Path) -> None:
