@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exportlint.commands.grouped import LIMITS, OUTPUT, TRY, Command, files, option
-from exportlint.commands.options import NearChoice, flat, lower_option, split
+from exportlint.commands.options import NearChoice, cache_option, flat, lower_option, split
 from exportlint.commands.reporting import CLEAN, FINDINGS, write, write_file
 from exportlint.config.settings import MODE_CHOICES, CommandLine, load_config
 from exportlint.errors import UserError, nearest
@@ -369,6 +369,36 @@ def _sweep_with_rows(source: str) -> tuple[Sweep, list[Row]]:
 
 
 @click.command(
+    "judge",
+    cls=Command,
+    short_help="Hits, false alarms and misses of the rules.",
+    examples=(("exportlint sweep judge", "What the static pass says of the lines that the swept models ran."),),
+)
+@_store_option
+@option(OUTPUT, "--sweep", type=int, metavar="N", show_default="the last", help="Which sweep of the store.")
+@_told
+@cache_option
+def judge(store: Path, sweep: int | None, output_format: str, output_file: Path | None, no_cache: bool) -> int:
+    """Judge the static pass by a sweep: it reads the files that the models ran, as they are installed here, and what it
+    says of each line is compared with what the exports did there. What no rule tells comes first."""
+    from exportlint.output import sweep_judgement  # noqa: PLC0415 (as above)
+    from exportlint.sweep.store import opened  # noqa: PLC0415 (as above)
+    from exportlint.workflow.sweep_judging import judged  # noqa: PLC0415 (as above)
+
+    with opened(store) as found:
+        made = judged(found, _sweep_of(found, sweep), load_config(["."], CommandLine()), cache=not no_cache)
+    match output_format:
+        case "markdown":
+            text = sweep_judgement.as_markdown(made)
+        case "json":
+            text = sweep_judgement.as_json(made)
+        case _:
+            text = sweep_judgement.as_text(made)
+    _tell(text, output_file)
+    return CLEAN
+
+
+@click.command(
     "merge",
     cls=Command,
     short_help="Take the results of other stores over.",
@@ -416,4 +446,4 @@ def export(file: Path, store: Path, table: str) -> int:
     return CLEAN
 
 
-_ACTIONS = {one.name or "": one for one in (show, compare, merge, export)}
+_ACTIONS = {one.name or "": one for one in (show, compare, judge, merge, export)}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError
 from exportlint.sweep.closure import content_hash
 from exportlint.sweep.result import FAILURES, SweptOutcome
+from exportlint.trial.protocol.stages import EAGER, LOAD, SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -88,6 +89,7 @@ MIGRATIONS = (
 # What `file` and other programs know the format by: "XLSw".
 APPLICATION = 0x584C5377
 _BUSY_SECONDS = 60.0
+_BEFORE_EXPORT = (SCRIPT.name, LOAD.name, EAGER.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,18 @@ class CommonCause:
     targets: int
     example: str
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailingLine:
+    """A line at which exports fail. `rule`: by which the trial told it; `targets`: how many; `example`: one of them."""
+
+    path: str
+    line: int
+    rule: str
+    message: str
+    targets: int
+    example: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +353,31 @@ class Store:
         for path, ranges in self._sql.execute(asked, (sweep,)):
             found.setdefault(path, set()).update(lines_of(ranges))
         return {path: frozenset(lines) for path, lines in found.items()}
+
+    def failing_lines(self, sweep: int) -> list[FailingLine]:
+        """The lines at which exports of a sweep fail, or compute something else; not those that keep a model from being
+        made or from running."""
+        asked = f"""SELECT c.path, c.line, c.rule, c.message, count(DISTINCT p.key), min(p.target) FROM planned p
+                    JOIN result r ON r.key = p.key JOIN cause c ON c.result = r.id
+                    WHERE p.sweep = ? AND coalesce(c.stage, '') NOT IN ({", ".join("?" * len(_BEFORE_EXPORT))})
+                    GROUP BY 1, 2, 3, 4 ORDER BY 1, 2"""  # noqa: S608 (question marks)
+        return [FailingLine(*row) for row in self._sql.execute(asked, (sweep, *_BEFORE_EXPORT))]
+
+    def fine_lines(self, sweep: int) -> dict[str, frozenset[int]]:
+        """File -> the lines that only targets without any cause ran, which export and agree with eager."""
+        return self._lines(sweep, fine=True, but=self._lines(sweep, fine=False))
+
+    def _lines(
+        self, sweep: int, *, fine: bool, but: Mapping[str, frozenset[int]] | None = None
+    ) -> dict[str, frozenset[int]]:
+        is_fine = "r.outcome = 'exports' AND NOT EXISTS (SELECT 1 FROM cause c WHERE c.result = r.id)"
+        asked = f"""SELECT ran.path, ran.lines FROM planned p
+                    JOIN result r ON r.key = p.key JOIN ran ON ran.result = r.id
+                    WHERE p.sweep = ? AND ({is_fine}) = ?"""  # noqa: S608 (our own words)
+        found: dict[str, set[int]] = {}
+        for path, ranges in self._sql.execute(asked, (sweep, fine)):
+            found.setdefault(path, set()).update(lines_of(ranges))
+        return {path: frozenset(lines - (but or {}).get(path, frozenset())) for path, lines in found.items()}
 
     def table(self, name: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Columns and rows of what people query: results (with their targets), stages or causes of all sweeps."""

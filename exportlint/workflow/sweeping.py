@@ -22,11 +22,12 @@ from exportlint.output.json_report import as_data
 from exportlint.sweep.closure import SourceReader, content_hash
 from exportlint.sweep.environment import Environment, environment
 from exportlint.sweep.key import options_of, planned
+from exportlint.sweep.portable import portable
 from exportlint.sweep.result import Cause, SweepResult, SweptOutcome, outcome_of, rows_of
 from exportlint.trial.discovery import from_zoo
 from exportlint.trial.ladder import Stop
 from exportlint.trial.parent.session import terminated_like_interrupted
-from exportlint.trial.protocol.frames import from_here, is_installed, is_user_path
+from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.target import ZOOS, TargetKind
 from exportlint.workflow.progress import say
 from exportlint.workflow.report_building import build_report
@@ -219,7 +220,7 @@ def _models(reports: Sequence[TargetReport]) -> Sequence[TargetReport]:
 def _causes(findings: Sequence[Finding]) -> Iterator[Cause]:
     for one in findings:
         if one.severity is not Severity.NOTE and one.evidence is not Evidence.SUSPECTED:
-            yield Cause(one.rule, one.stage, one.severity.value, _portable(one.path), one.line, one.message)
+            yield Cause(one.rule, one.stage, one.severity.value, portable(one.path), one.line, one.message)
 
 
 def _ran(reports: Sequence[TargetReport]) -> dict[str, tuple[int, ...]]:
@@ -228,7 +229,7 @@ def _ran(reports: Sequence[TargetReport]) -> dict[str, tuple[int, ...]]:
     for report in reports:
         for path, lines in report.called.items():
             if is_user_path(path):
-                found.setdefault(_portable(path), set()).update(lines)
+                found.setdefault(portable(path), set()).update(lines)
     return {path: tuple(sorted(lines)) for path, lines in found.items()}
 
 
@@ -237,16 +238,6 @@ def _not_in_key(job: Planned, reports: Sequence[TargetReport]) -> dict[str, str]
     counted = {str(Path(path).resolve()) for path in job.sources}
     ran = {str(Path(path).resolve()) for report in reports for path in report.executed if is_user_path(path)}
     return {path: content_hash(Path(path)) for path in sorted(ran - counted) if not is_installed(path)}
-
-
-def _portable(path: str) -> str:
-    """The same wherever a library is installed."""
-    parts = Path(path).parts
-    for folder in ("site-packages", "dist-packages"):
-        if folder in parts:
-            last = len(parts) - 1 - parts[::-1].index(folder)
-            return "/".join(parts[last + 1 :])
-    return from_here(path)
 
 
 @cache

@@ -1,0 +1,122 @@
+"""What a sweep says of the static pass: hits, false alarms and misses of each rule, as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from exportlint.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.sweep.store import Sweep
+
+VERSION = 1
+_MOST, _MESSAGE = 40, 80
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRule:
+    """Findings of a rule on lines that swept models ran."""
+
+    rule: str
+    hits: int
+    false_alarms: int
+    unjudged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """What exports fail of where the static pass says nothing. `rule`: by which the trial told it; `places`: PATH:LINE;
+    `example`: a target to try."""
+
+    rule: str
+    message: str
+    targets: int
+    places: tuple[str, ...]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The static pass on the files that the models of a sweep ran. `absent`: those that do not lie here."""
+
+    sweep: Sweep
+    rules: Sequence[JudgedRule]
+    missed: Sequence[Missed]
+    failing_lines: int
+    missed_lines: int
+    fine_lines: int
+    absent: Sequence[str]
+
+    @property
+    def headline(self) -> str:
+        """In one sentence."""
+        told = self.failing_lines - self.missed_lines
+        hits, alarms = sum(one.hits for one in self.rules), sum(one.false_alarms for one in self.rules)
+        quick = " (a quick sweep compares nothing)" if self.sweep.options.get("quick") else ""
+        return (
+            f"torch {self.sweep.torch}: of {self.failing_lines} lines at which exports fail {told} are told; "
+            f"{hits} findings are right, {alarms} false, on {self.fine_lines} lines that are known to be fine{quick}"
+        )
+
+
+def as_text(judgement: Judgement) -> str:
+    """For a terminal."""
+    return "\n".join(_page(judgement, "simple", "\n{}\n"))
+
+
+def as_markdown(judgement: Judgement) -> str:
+    """For a page."""
+    return "\n".join(_page(judgement, "github", "\n## {}\n"))
+
+
+def as_json(judgement: Judgement) -> str:
+    """For programs."""
+    data = {
+        "version": VERSION,
+        "exportlint": __version__,
+        "torch": judgement.sweep.torch,
+        "sweep": judgement.sweep.number,
+        "rules": [asdict(one) for one in judgement.rules],
+        "missed": [asdict(one) for one in judgement.missed],
+        "failing_lines": judgement.failing_lines,
+        "missed_lines": judgement.missed_lines,
+        "fine_lines": judgement.fine_lines,
+        "absent": list(judgement.absent),
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _page(judgement: Judgement, form: str, title: str) -> Iterator[str]:
+    yield judgement.headline
+    if judgement.missed:
+        yield title.format("What no rule tells, that of most targets first")
+        rows = [
+            (one.targets, len(one.places), one.rule, _in_cell(one.message, form), one.places[0], one.example)
+            for one in judgement.missed[:_MOST]
+        ]
+        yield str(tabulate(rows, ("targets", "lines", "told as", "what torch does", "first", "try"), tablefmt=form))
+        yield from _left(len(judgement.missed))
+    if judgement.rules:
+        yield title.format("Rules")
+        counted = [(one.rule, one.hits, one.false_alarms, one.unjudged) for one in judgement.rules]
+        yield str(tabulate(counted, ("rule", "hits", "false alarms", "not known"), tablefmt=form))
+    if judgement.absent:
+        yield f"\n{len(judgement.absent)} files that ran do not lie here, such as {judgement.absent[0]}"
+    yield ""
+
+
+def _in_cell(text: str, form: str) -> str:
+    line = textwrap.shorten(text, _MESSAGE, placeholder="…")
+    return line.replace("|", "\\|") if form == "github" else line
+
+
+def _left(number: int) -> Iterator[str]:
+    if number > _MOST:
+        yield f"\n{number - _MOST} more: `--output-format json` has all"
