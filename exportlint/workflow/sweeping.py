@@ -290,7 +290,7 @@ class _Watch:
         rate = self.done / (now - self._began)
         left = (self.total - self.done) / rate
         say(
-            f"{self.done} of {self.total} done, {self.failing} of them no export, {rate * 60:.1f} a minute, "
+            f"{self.done} of {self.total} done, {self.failing} of them failing, {rate * 60:.1f} a minute, "
             f"{_duration(left)} left; last was {job.target.name}: {result.outcome.value}"
         )
 
@@ -301,7 +301,7 @@ class _Watch:
 
         columns = (
             MofNCompleteColumn(),
-            TextColumn("{task.fields[failing]} no export, {task.fields[rate]:.1f} a minute"),
+            TextColumn("{task.fields[failing]} failing, {task.fields[rate]:.1f} a minute"),
             BarColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.description}"),
