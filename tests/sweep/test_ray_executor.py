@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import os
+import signal
 import sys
 import textwrap
 import time
@@ -34,13 +36,17 @@ def cluster() -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         # The processes of the nodes find the modules of the tests.
         patch.setenv("PYTHONPATH", os.pathsep.join([HERE, *filter(None, sys.path)]))
-        patch.setenv("RAY_DISABLE_IMPORT_WARNING", "1")
+        # Ray puts its own in the place of `print` and of the handler of SIGTERM, and other tests look at these.
+        patch.setattr(builtins, "print", print)
+        handler = signal.getsignal(signal.SIGTERM)
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         made.add_node(num_cpus=1)
         made.wait_for_nodes()
         yield made
         ray.shutdown()
         made.shutdown()
+        signal.signal(signal.SIGTERM, handler)
+    assert "safe_print" not in repr(print)
 
 
 def executor(cluster: Cluster, work, **versions: str) -> RayExecutor:

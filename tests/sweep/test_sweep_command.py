@@ -88,11 +88,17 @@ def test_all_are_tried_once_and_again_where_something_changed(project: Path) -> 
     assert ("data-dependent-branch", "nets/branches.py") in {(row["rule"], row["target"]) for row in rows}
 
 
+def listen_to_ctrl_c() -> None:
+    """What a shell starts in the background does not hear it, and neither does what that starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_who_ends_it_loses_nothing_that_was_done(project: Path, how: signal.Signals) -> None:
     store = project / "s.sqlite"
     command = [*EXPORTLINT, "sweep", "nets", "--quick", "--mode", "non-strict", "--store", str(store), "--jobs", "1"]
-    with subprocess.Popen(command, cwd=project, stderr=subprocess.DEVNULL, start_new_session=True) as running:
+    how_started = {"cwd": project, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(command, preexec_fn=listen_to_ctrl_c, **how_started) as running:  # noqa: PLW1509 (no threads)
         until = time.monotonic() + 120
         while not (store.exists() and outcomes(store)):
             assert time.monotonic() < until
