@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError
 from exportlint.sweep.closure import content_hash
 from exportlint.sweep.result import FAILURES, SweptOutcome
-from exportlint.trial.protocol.stages import EAGER, LOAD, SCRIPT
+from exportlint.trial.protocol.outcomes import PASSED
+from exportlint.trial.protocol.stages import EAGER, LOAD, SCRIPT, SOUNDNESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -90,6 +91,10 @@ MIGRATIONS = (
 APPLICATION = 0x584C5377
 _BUSY_SECONDS = 60.0
 _BEFORE_EXPORT = (SCRIPT.name, LOAD.name, EAGER.name)
+# Of a result `r`: nothing failed, and somebody looked whether the program agrees with eager.
+_IS_FINE = f"""r.outcome = 'exports' AND NOT EXISTS (SELECT 1 FROM cause c WHERE c.result = r.id)
+               AND NOT EXISTS (SELECT 1 FROM stage s WHERE s.result = r.id AND s.status <> '{PASSED}')
+               AND EXISTS (SELECT 1 FROM stage s WHERE s.result = r.id AND s.name = '{SOUNDNESS.name}')"""  # noqa: S608 (our own words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,12 +352,7 @@ class Store:
 
     def ran(self, sweep: int) -> dict[str, frozenset[int]]:
         """File -> the lines that the targets of a sweep ran inside of their models' calls."""
-        asked = """SELECT ran.path, ran.lines FROM planned p
-                   JOIN result r ON r.key = p.key JOIN ran ON ran.result = r.id WHERE p.sweep = ?"""
-        found: dict[str, set[int]] = {}
-        for path, ranges in self._sql.execute(asked, (sweep,)):
-            found.setdefault(path, set()).update(lines_of(ranges))
-        return {path: frozenset(lines) for path, lines in found.items()}
+        return self._lines(sweep, "1")
 
     def failing_lines(self, sweep: int) -> list[FailingLine]:
         """The lines at which exports of a sweep fail, or compute something else; not those that keep a model from being
@@ -364,20 +364,19 @@ class Store:
         return [FailingLine(*row) for row in self._sql.execute(asked, (sweep, *_BEFORE_EXPORT))]
 
     def fine_lines(self, sweep: int) -> dict[str, frozenset[int]]:
-        """File -> the lines that only targets without any cause ran, which export and agree with eager."""
-        return self._lines(sweep, fine=True, but=self._lines(sweep, fine=False))
+        """File -> the lines that only targets ran of which every stage passed, the comparison with eager among them."""
+        others = self._lines(sweep, f"NOT ({_IS_FINE})")
+        return {path: lines - others.get(path, frozenset()) for path, lines in self._lines(sweep, _IS_FINE).items()}
 
-    def _lines(
-        self, sweep: int, *, fine: bool, but: Mapping[str, frozenset[int]] | None = None
-    ) -> dict[str, frozenset[int]]:
-        is_fine = "r.outcome = 'exports' AND NOT EXISTS (SELECT 1 FROM cause c WHERE c.result = r.id)"
+    def _lines(self, sweep: int, condition: str) -> dict[str, frozenset[int]]:
+        """File -> the lines that the targets ran whose result `r` the condition holds of."""
         asked = f"""SELECT ran.path, ran.lines FROM planned p
                     JOIN result r ON r.key = p.key JOIN ran ON ran.result = r.id
-                    WHERE p.sweep = ? AND ({is_fine}) = ?"""  # noqa: S608 (our own words)
+                    WHERE p.sweep = ? AND {condition}"""  # noqa: S608 (our own words)
         found: dict[str, set[int]] = {}
-        for path, ranges in self._sql.execute(asked, (sweep, fine)):
+        for path, ranges in self._sql.execute(asked, (sweep,)):
             found.setdefault(path, set()).update(lines_of(ranges))
-        return {path: frozenset(lines - (but or {}).get(path, frozenset())) for path, lines in found.items()}
+        return {path: frozenset(lines) for path, lines in found.items()}
 
     def table(self, name: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Columns and rows of what people query: results (with their targets), stages or causes of all sweeps."""

@@ -32,9 +32,7 @@ def judged(store: Store, sweep: Sweep, config: Config, *, cache: bool = True) ->
     and agree ran its line; of the others nothing is known. A line is missed where an export failed and no finding
     stands there. The static pass judges for the torch and the modes of the sweep.
     """
-    failing = store.failing_lines(sweep.number)
-    # A quick sweep compares nothing with eager: of what exports nobody knows that it is right.
-    fine = {} if sweep.options.get("quick") else store.fine_lines(sweep.number)
+    failing, fine = store.failing_lines(sweep.number), store.fine_lines(sweep.number)
     ran = store.ran(sweep.number)
     here = {path: file for path in sorted(ran) if (file := _file_of(path)) is not None}
     modes = {"non-strict": "non-strict", "strict": "strict"}.get(",".join(sweep.options.get("modes", ())), "both")

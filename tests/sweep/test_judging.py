@@ -11,7 +11,7 @@ import pytest
 
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.output.sweep_judgement import JudgedRule, Judgement, as_json, as_text
-from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome
+from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
 from exportlint.sweep.store import opened
 from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.workflow.sweep_judging import judged
@@ -47,7 +47,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def judgement(options: dict[str, object]) -> Judgement:
+def judgement(options: dict[str, object], soundness: str = "passed") -> Judgement:
+    ended = {"export-non-strict": "passed"} | ({"soundness": soundness} if soundness else {})
+    stages = tuple(SweptStage(name, status, 1.0, "", None) for name, status in ended.items())
     failing = tuple(
         Cause(rule, "export-non-strict", "error", "net.py", line, f"torch says no to {rule}")
         for rule, line in (("data-dependent-branch", FAILS), ("export-refused", MISSED))
@@ -56,7 +58,9 @@ def judgement(options: dict[str, object]) -> Judgement:
     ran = {"net.py": (FAILS, FAILS + 1, MISSED, UNKNOWN), "elsewhere.py": (1, 2)}
     results = (
         SweepResult("key of a", SweptOutcome.REFUSED, "no", "2026-01-01", 1.0, causes=failing, ran=ran),
-        SweepResult("key of b", SweptOutcome.EXPORTS, "", "2026-01-01", 1.0, ran={"net.py": (ALARM, ALARM + 1)}),
+        SweepResult(
+            "key of b", SweptOutcome.EXPORTS, "", "2026-01-01", 1.0, stages, ran={"net.py": (ALARM, ALARM + 1)}
+        ),
         SweepResult("key of c", SweptOutcome.NOT_LOADED, "", "2026-01-01", 1.0, causes=(loading,)),
     )
     planned = [Planned(f"key of {n}", Target(n, TargetKind.ZOO, n), "zoo", "nets") for n in "abc"]
@@ -83,7 +87,9 @@ def test_each_finding_is_right_false_or_not_known_and_what_nobody_tells_is_named
 
 
 @pytest.mark.usefixtures("here")
-def test_a_quick_sweep_makes_no_line_fine() -> None:
-    found = judgement({"modes": ["non-strict"], "quick": True})
+@pytest.mark.parametrize(("options", "soundness"), [({"quick": True}, ""), ({}, ""), ({}, "crashed")])
+def test_no_line_is_fine_where_nobody_compared_with_eager(options: dict[str, object], soundness: str) -> None:
+    found = judgement({"modes": ["non-strict"], **options}, soundness)
     assert found.rules == (JudgedRule("data-dependent-branch", hits=1, false_alarms=0, unjudged=2),)
-    assert "0 lines that are known to be fine (a quick sweep compares nothing)" in found.headline
+    assert "0 lines that are known to be fine" in found.headline
+    assert found.headline.endswith("(a quick sweep compares nothing)") == ("quick" in options)
