@@ -14,6 +14,7 @@ from exportlint.commands.options import NearChoice, cache_option, flat, lower_op
 from exportlint.commands.reporting import CLEAN, FINDINGS, write, write_file
 from exportlint.config.settings import MODE_CHOICES, CommandLine, load_config
 from exportlint.errors import UserError, nearest
+from exportlint.sweep.result import FAILURES
 from exportlint.trial.protocol.options import DEFAULT_SECONDS
 from exportlint.version import __version__
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_STORE = "exportlint-sweep.sqlite"
 _TARGET_SECONDS = 1800.0
 _MEMORY_GB = 4.0
-_RETRIED = ("failed", "crashed", "timed-out", "not-tried", "not-loaded", "no-eager", "refused", "differs")
+_RETRIED = ("failed", *(one.value for one in FAILURES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +189,8 @@ def command(specs: tuple[str, ...], **options: Any) -> int:
     executor = _executor(how, worker(asked, how.mode, how.target_timeout), planned, found)
     with opened(how.store, create=True) as store:
         torch, again = found.packages.get("torch", "absent"), failed_outcomes(how.retry)
-        swept = run_sweep(planned, specs, torch, asked, store, executor, again, shard)
-        write(_summary_text(_summary_of(store, swept.number), "full"))
+        number = run_sweep(planned, specs, torch, asked, store, executor, again, shard)
+        write(_summary_text(_summary_of(store, number), "full"))
     return CLEAN
 
 
@@ -293,7 +294,6 @@ def _summary_of(store: Store, number: int | None) -> SweepSummary:
 
     sweep = _sweep_of(store, number)
     return SweepSummary(
-        str(store.path),
         sweep,
         store.outcomes(sweep.number),
         store.outcomes(sweep.number, by="family"),

@@ -21,7 +21,7 @@ _MOST, _WHY = 40, 90
 _CHANGES = {
     "began_to_fail": "Began to fail",
     "became_different": "Computes something else now, without a word",
-    "healed": "Exports now, and agrees with eager",
+    "healed": "Exports now",
     "otherwise": "Fails in another way",
 }
 
@@ -79,6 +79,11 @@ def _change(one: Change) -> dict[str, Any]:
 
 def _page(comparison: Comparison, form: str, title: str) -> Iterator[str]:
     yield headline(comparison)
+    before, after = comparison.before.options, comparison.after.options
+    if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
+        yield f"\nThe sweeps were not asked for the same ({', '.join(other)}): what changed may come of that."
+    if before.get("quick") or after.get("quick"):
+        yield "\nA quick sweep compares nothing with eager: what silently computes something else is not seen."
     for name, words in _CHANGES.items():
         changes: Sequence[Change] = getattr(comparison, name)
         if changes:

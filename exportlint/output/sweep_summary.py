@@ -34,7 +34,6 @@ class SweepSummary:
     """One sweep of a store. `outcomes` and `families`: name -> outcome -> how many; `stages`: name, status, how many
     targets, their seconds; `failing`: the targets that did not export, with why."""
 
-    store: str
     sweep: Sweep
     outcomes: Mapping[str, Mapping[str, int]]
     families: Mapping[str, Mapping[str, int]]
@@ -156,7 +155,7 @@ def _stages(stages: Sequence[tuple[str, str, int, float]], form: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[Any]], heads: Sequence[str], form: str) -> str:
-    return str(tabulate(rows, heads, tablefmt=form, disable_numparse=False))
+    return str(tabulate(rows, heads, tablefmt=form))
 
 
 def _in_cell(text: str, form: str) -> str:

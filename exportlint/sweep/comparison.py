@@ -35,9 +35,9 @@ class Change:
 class Comparison:
     """What changed from one sweep to another.
 
-    began_to_fail      exported and agreed with eager, and does so no more; loud
+    began_to_fail      exported, and does so no more; loud
     became_different   exports now, and computes something else; silent
-    healed             exports now and agrees
+    healed             exports now, and agrees where the sweep compared with eager
     otherwise          fails in both, in another way
     slower             with the same outcome, by half and some seconds at the least
     same               how many targets have the same outcome

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from exportlint.trial.protocol.frames import from_here
 
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -19,4 +20,4 @@ def portable(path: str) -> str:
         if folder in parts:
             last = len(parts) - 1 - parts[::-1].index(folder)
             return "/".join(parts[last + 1 :])
-    return Path(os.path.relpath(path)).as_posix()
+    return from_here(path)

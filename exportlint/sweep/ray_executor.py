@@ -136,13 +136,9 @@ def _refuse_silence(address: str) -> None:
 def _installed(names: list[str]) -> dict[str, str]:
     """On a node: the version of each package, "" where it is missing."""
     import importlib  # noqa: PLC0415 (the function travels by itself)
-    import platform  # noqa: PLC0415 (as above)
 
     found = {}
     for name in names:
-        if name == "python":
-            found[name] = platform.python_version()
-            continue
         try:
             # torch's own word says of which build it is; others have theirs in the same place, or none.
             module = importlib.import_module(f"{name}.version")

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -50,17 +50,6 @@ if TYPE_CHECKING:
 
 _STANDARD_INPUT = "-"
 _PATTERN = frozenset("*?[")
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """A sweep that ended. `number`: of the sweep in the store; `tried`, `known`, `failing`: how many targets were tried
-    now, had a result already, and are among all of them no export."""
-
-    number: int
-    tried: int
-    known: int
-    failing: int
 
 
 def plan(
@@ -128,8 +117,9 @@ def run_sweep(
     executor: Executor[Planned, SweepResult],
     again: Collection[SweptOutcome] = (),
     shard: tuple[int, int] = (1, 1),
-) -> Swept:
-    """Try what the store has no good result of; each result is in the store before the next is waited for."""
+) -> int:
+    """Try what the store has no good result of; each result is in the store before the next is waited for. The number
+    of the sweep."""
     number = store.begin(specs, options_of(options), torch, targets, shard)
     known = store.done([one.key for one in targets], again)
     todo = [one for one in targets if one.key not in known]
@@ -147,9 +137,7 @@ def run_sweep(
     except (KeyboardInterrupt, SystemExit):
         say(f"{added} of {len(todo)} are done and kept in {store.path}; the same command goes on from there")
         raise
-    rows = [row.outcome for row in store.rows(number)]
-    failing = sum(one not in (None, SweptOutcome.EXPORTS) for one in rows)
-    return Swept(number, len(todo), len(known), failing)
+    return number
 
 
 def _iterator(

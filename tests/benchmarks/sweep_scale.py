@@ -101,7 +101,7 @@ def main() -> None:
             by_library, by_family = store.outcomes(sweep), store.outcomes(sweep, by="family")
             failing = [one for one in store.rows(sweep) if one.outcome is not SweptOutcome.EXPORTS]
             shown = (by_library, by_family, store.stages(sweep), store.causes(sweep), failing)
-            text = as_text(SweepSummary(str(path), store.sweeps()[-1], *shown))
+            text = as_text(SweepSummary(store.sweeps()[-1], *shown))
         say(f"show: {time.perf_counter() - began:.2f} s for {len(text.splitlines())} lines")
 
 

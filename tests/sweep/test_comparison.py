@@ -51,6 +51,14 @@ def test_slower_is_told_where_nothing_else_changed() -> None:
     assert names(comparison(same, same | {"a": "refused"}, 16).slower) == ["b"]
 
 
+def test_what_was_asked_differently_and_what_nobody_compared_is_said() -> None:
+    sweeps = [Sweep(1, "2026-01-01", (), {"quick": quick, "modes": ["strict"]}, "2.13.0") for quick in (False, True)]
+    text = as_text(compared(*sweeps, [row("a", "refused")], [row("a", "exports")]))
+    assert "The sweeps were not asked for the same (quick): what changed may come of that." in text
+    assert "A quick sweep compares nothing with eager: what silently computes something else is not seen." in text
+    assert "agrees" not in text
+
+
 def test_it_reads_as_a_page_and_is_there_for_programs() -> None:
     found = comparison(BEFORE, AFTER)
     jsonschema.validate(json.loads(as_json(found)), SCHEMA)
