@@ -274,6 +274,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.repair",
         "exportlint.sweep",
         "jinja2",
+        "matplotlib",
         "pyarrow",
         "junitparser",
         "markupsafe",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,15 @@ from exportlint.commands.options import NearChoice, cache_option, flat, lower_op
 from exportlint.commands.reporting import CLEAN, FINDINGS, write, write_file
 from exportlint.config.settings import MODE_CHOICES, CommandLine, load_config
 from exportlint.errors import UserError, nearest
-from exportlint.sweep.result import FAILURES
+from exportlint.sweep.result import FAILURES, TABLES
 from exportlint.trial.protocol.options import DEFAULT_SECONDS
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from exportlint.config.settings import Config
-    from exportlint.output.sweep_summary import SweepSummary
+    from exportlint.output.sweeps.page import Page
     from exportlint.sweep.environment import Environment
     from exportlint.sweep.executor import Executor
     from exportlint.sweep.result import Planned, SweepResult
@@ -44,6 +45,7 @@ class SweepSettings:
     lower: tuple[str, ...]
     dynamic: str | None
     quick: bool
+    fix: bool
     shard: str | None
     retry: tuple[str, ...]
     jobs: int | None
@@ -109,6 +111,13 @@ def _store_option(command: Any) -> Any:
     TRY, "--shard", metavar="WHICH/OF", show_default="1/1", help="Only a share of the targets, for several machines."
 )
 @option(TRY, "--quick", is_flag=True, help="Only load, run in eager and export.")
+@option(
+    TRY,
+    "--fix",
+    is_flag=True,
+    help="Try rewrites where an export fails, also of installed packages, and keep what helps in the store; no file is "
+    "written.",
+)
 @option(TRY, "--dynamic", type=NearChoice(("auto",)), help="auto: find out which dims can be declared dynamic.")
 @lower_option("Compile for these too, run the result and compare: all, none, or as aotinductor,executorch.", "none")
 @option(TRY, "--mode", type=NearChoice(tuple(MODE_CHOICES)), default="both", help="Mode of torch.export.")
@@ -175,6 +184,8 @@ def command(specs: tuple[str, ...], **options: Any) -> int:
     What has a result of the same source, versions and options is not tried again: the same command goes on where an
     earlier one was stopped, whatever stopped it. Exit code 0 once all were tried, whatever became of them.
     """
+    from exportlint.output.sweeps.page import as_text  # noqa: PLC0415 (tabulate)
+    from exportlint.output.sweeps.summary import page_of, summarized  # noqa: PLC0415 (as above)
     from exportlint.sweep.store import failed_outcomes, opened  # noqa: PLC0415 (sqlite, and the trial's modules)
     from exportlint.workflow.sweeping import plan, run_sweep, worker  # noqa: PLC0415 (as above)
 
@@ -183,14 +194,15 @@ def command(specs: tuple[str, ...], **options: Any) -> int:
     config = load_config([home for home in homes if Path(home).exists()] or ["."], CommandLine(mode=how.mode))
     asked = _options(how, config)
     shard = _shard(how.shard)
-    planned, found = plan(specs, config, asked, shard)
+    planned, found = plan(specs, config, asked, shard, fix=how.fix)
     if not planned:
         raise UserError("there is no target: name files, patterns ('timm:resnet*'), or targets of pyproject.toml")
-    executor = _executor(how, worker(asked, how.mode, how.target_timeout), planned, found)
+    executor = _executor(how, worker(asked, how.mode, how.target_timeout, fix=how.fix), planned, found)
     with opened(how.store, create=True) as store:
         torch, again = found.packages.get("torch", "absent"), failed_outcomes(how.retry)
-        number = run_sweep(planned, specs, torch, asked, store, executor, again, shard)
-        write(_summary_text(_summary_of(store, number), "full"))
+        number = run_sweep(planned, specs, torch, asked, store, executor, again, shard, fix=how.fix)
+        summary = summarized(store, _sweep_of(store, number))
+    write(as_text(page_of(summary)))
     return CLEAN
 
 
@@ -252,9 +264,17 @@ def _workers(memory_gb: float) -> int:
 
 def _told(command: Any) -> Any:
     """--output-format and --output-file."""
-    forms = NearChoice(("full", "markdown", "json"))
-    file = click.Path(path_type=Path, dir_okay=False)
+    forms = NearChoice(("full", "markdown", "html", "json"))
+    file, folder = (click.Path(path_type=Path, dir_okay=one, file_okay=not one) for one in (False, True))
     for one in (
+        option(
+            OUTPUT,
+            "--pictures",
+            type=folder,
+            metavar="FOLDER",
+            show_default="none",
+            help="With markdown: draw the plots into this folder, and show them. HTML always has them.",
+        ),
         option(OUTPUT, "--output-file", type=file, show_default="stdout", help="Write it to a file."),
         option(OUTPUT, "--output-format", type=forms, default="full", help="How it is told."),
     ):
@@ -262,45 +282,62 @@ def _told(command: Any) -> Any:
     return command
 
 
-def _tell(text: str, output_file: Path | None) -> None:
-    if output_file:
-        write_file(output_file, text)
+def _tell(page: Page, as_json: Callable[[], str], output_format: str, file: Path | None, pictures: Path | None) -> None:
+    from exportlint.output.sweeps import page as told  # noqa: PLC0415 (tabulate)
+
+    if pictures and output_format != "markdown":
+        raise UserError("--pictures goes with --output-format markdown")
+    drawn: dict[str, str] = {}
+    match output_format:
+        case "markdown":
+            text, drawn = told.as_markdown(page, told.relative(pictures, file) if pictures else None)
+        case "html":
+            text = told.as_html(page)
+        case "json":
+            text = as_json()
+        case _:
+            text = told.as_text(page)
+    if pictures:
+        _write_pictures(pictures, drawn)
+    if file:
+        write_file(file, text)
     else:
         write(text)
+
+
+def _write_pictures(folder: Path, drawn: Mapping[str, str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--pictures: {folder} cannot be made: {error.strerror}; name another folder") from error
+    for name, text in drawn.items():
+        write_file(folder / name, text)
 
 
 @click.command(
     "show",
     cls=Command,
     short_help="Outcomes, causes and stages of a sweep.",
-    examples=(("exportlint sweep show --output-format markdown", "As a page."),),
+    examples=(
+        ("exportlint sweep show --output-format html --output-file page.html", "Tables and plots, for a browser."),
+        (
+            "exportlint sweep show --output-format markdown --output-file PAGE.md --pictures pictures",
+            "The same for a repository.",
+        ),
+    ),
 )
 @_store_option
 @option(OUTPUT, "--sweep", type=int, metavar="N", show_default="the last", help="Which sweep of the store.")
 @_told
-def show(store: Path, sweep: int | None, output_format: str, output_file: Path | None) -> int:
+def show(store: Path, sweep: int | None, output_format: str, output_file: Path | None, pictures: Path | None) -> int:
     """Show what became of the targets of a sweep, also of one that still runs, and what they fail of."""
+    from exportlint.output.sweeps.summary import as_json, page_of, summarized  # noqa: PLC0415 (as above)
     from exportlint.sweep.store import opened  # noqa: PLC0415 (as above)
 
     with opened(store) as found:
-        text = _summary_text(_summary_of(found, sweep), output_format)
-    _tell(text, output_file)
+        summary = summarized(found, _sweep_of(found, sweep))
+    _tell(page_of(summary), partial(as_json, summary), output_format, output_file, pictures)
     return CLEAN
-
-
-def _summary_of(store: Store, number: int | None) -> SweepSummary:
-    from exportlint.output.sweep_summary import SweepSummary  # noqa: PLC0415 (as above)
-    from exportlint.sweep.result import SweptOutcome  # noqa: PLC0415 (as above)
-
-    sweep = _sweep_of(store, number)
-    return SweepSummary(
-        sweep,
-        store.outcomes(sweep.number),
-        store.outcomes(sweep.number, by="family"),
-        store.stages(sweep.number),
-        store.causes(sweep.number),
-        [one for one in store.rows(sweep.number) if one.outcome not in (None, SweptOutcome.EXPORTS)],
-    )
 
 
 def _sweep_of(store: Store, number: int | None) -> Sweep:
@@ -315,17 +352,6 @@ def _sweep_of(store: Store, number: int | None) -> Sweep:
     return sweep
 
 
-def _summary_text(summary: SweepSummary, output_format: str) -> str:
-    from exportlint.output import sweep_summary  # noqa: PLC0415 (as above)
-
-    match output_format:
-        case "markdown":
-            return sweep_summary.as_markdown(summary)
-        case "json":
-            return sweep_summary.as_json(summary)
-    return sweep_summary.as_text(summary)
-
-
 @click.command(
     "compare",
     cls=Command,
@@ -338,22 +364,15 @@ def _summary_text(summary: SweepSummary, output_format: str) -> str:
 @click.argument("before", metavar="STORE[:N]")
 @click.argument("after", metavar="STORE[:N]")
 @_told
-def compare(before: str, after: str, output_format: str, output_file: Path | None) -> int:
+def compare(before: str, after: str, output_format: str, output_file: Path | None, pictures: Path | None) -> int:
     """Compare two sweeps: of two torch releases, two versions of a library, or two commits. Targets are the same where
     their names are. Exit code 1 where a target began to fail or to compute something else."""
-    from exportlint.output import sweep_comparison  # noqa: PLC0415 (as above)
+    from exportlint.output.sweeps.comparison import as_json, page_of  # noqa: PLC0415 (as above)
     from exportlint.sweep.comparison import compared  # noqa: PLC0415 (as above)
 
     (first, old), (second, new) = (_sweep_with_rows(source) for source in (before, after))
     found = compared(first, second, old, new)
-    match output_format:
-        case "markdown":
-            text = sweep_comparison.as_markdown(found)
-        case "json":
-            text = sweep_comparison.as_json(found)
-        case _:
-            text = sweep_comparison.as_text(found)
-    _tell(text, output_file)
+    _tell(page_of(found), partial(as_json, found), output_format, output_file, pictures)
     return FINDINGS if found.began_to_fail or found.became_different else CLEAN
 
 
@@ -378,23 +397,23 @@ def _sweep_with_rows(source: str) -> tuple[Sweep, list[Row]]:
 @option(OUTPUT, "--sweep", type=int, metavar="N", show_default="the last", help="Which sweep of the store.")
 @_told
 @cache_option
-def judge(store: Path, sweep: int | None, output_format: str, output_file: Path | None, no_cache: bool) -> int:
+def judge(
+    store: Path,
+    sweep: int | None,
+    output_format: str,
+    output_file: Path | None,
+    pictures: Path | None,
+    no_cache: bool,
+) -> int:
     """Judge the static pass by a sweep: it reads the files that the models ran, as they are installed here, and what it
     says of each line is compared with what the exports did there. What no rule tells comes first."""
-    from exportlint.output import sweep_judgement  # noqa: PLC0415 (as above)
+    from exportlint.output.sweeps.judgement import as_json, page_of  # noqa: PLC0415 (as above)
     from exportlint.sweep.store import opened  # noqa: PLC0415 (as above)
     from exportlint.workflow.sweep_judging import judged  # noqa: PLC0415 (as above)
 
     with opened(store) as found:
         made = judged(found, _sweep_of(found, sweep), load_config(["."], CommandLine()), cache=not no_cache)
-    match output_format:
-        case "markdown":
-            text = sweep_judgement.as_markdown(made)
-        case "json":
-            text = sweep_judgement.as_json(made)
-        case _:
-            text = sweep_judgement.as_text(made)
-    _tell(text, output_file)
+    _tell(page_of(made), partial(as_json, made), output_format, output_file, pictures)
     return CLEAN
 
 
@@ -429,10 +448,10 @@ def merge(stores: tuple[Path, ...], store: Path) -> int:
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), shell_complete=files)
 @_store_option
-@option(OUTPUT, "--table", type=NearChoice(("results", "stages", "causes")), default="results", help="What a row is.")
+@option(OUTPUT, "--table", type=NearChoice(TABLES), default="results", help="What a row is.")
 def export(file: Path, store: Path, table: str) -> int:
     """Write a table of all results to FILE: Parquet for a name that ends in .parquet, JSON lines for one in .jsonl."""
-    from exportlint.output.sweep_tables import FORMATS, written  # noqa: PLC0415 (pyarrow, where it is asked for)
+    from exportlint.output.sweeps.tables import FORMATS, written  # noqa: PLC0415 (pyarrow, where it is asked for)
     from exportlint.sweep.store import opened  # noqa: PLC0415 (as above)
 
     if file.suffix not in FORMATS:

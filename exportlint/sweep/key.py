@@ -27,11 +27,13 @@ def planned(
     *,
     library: str = "",
     family: str = "",
+    fix: bool = False,
 ) -> Planned:
     """The target with its key.
 
     packages   name that is imported -> name and version of what is installed, in the interpreter of the trials
     library    where the target comes from: a zoo, or the folder of its file
+    fix        whether rewrites are tried where it fails
     """
     closure = reader.closure(Path(file) for file in _files(target))
     imported = {*closure.packages, library, str(target.zoo or "").partition(".")[0]}
@@ -40,13 +42,13 @@ def planned(
     sources = {_shown(file): reader.hash(file) for file in sorted(closure.files)}
     # Where a definition stands in its file is no part of it.
     identity = {name: value for name, value in target.to_dict().items() if name not in ("line", "path")}
-    parts = {"target": identity, "sources": sources, "versions": versions, "options": options_of(options)}
+    parts = {"target": identity, "sources": sources, "versions": versions, "options": options_of(options, fix=fix)}
     key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
     return Planned(key, target, library, family, versions, sources)
 
 
-def options_of(options: TrialOptions) -> dict[str, Any]:
-    """Those on which a result depends, as plain data."""
+def options_of(options: TrialOptions, *, fix: bool) -> dict[str, Any]:
+    """Those on which a result depends, as plain data. `fix`: whether rewrites are tried of what fails."""
     return {
         "modes": list(options.modes),
         "lower": sorted(options.lower),
@@ -55,6 +57,7 @@ def options_of(options: TrialOptions) -> dict[str, Any]:
         "quick": options.quick,
         "timeout": options.timeout,
         "memory_mb": options.memory_mb,
+        **({"fix": True} if fix else {}),  # without it, the keys of before there were repairs
     }
 
 

@@ -29,6 +29,8 @@ class SweptOutcome(str, enum.Enum):
     NOT_TRIED = "not-tried"  # exportlint could not try it, or was kept from it
 
 
+# What `sweep export` writes.
+TABLES = ("results", "stages", "causes", "graph-breaks", "repairs")
 FAILURES = tuple(one for one in SweptOutcome if one is not SweptOutcome.EXPORTS)
 
 
@@ -46,7 +48,8 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A finding that counts and that the trial has shown. `path` is as the report has it."""
+    """A finding that counts and that the trial has shown. `mend`: what to write instead; `tried`: whether the trial saw
+    that it helps; `kind`: the case of its rule, empty where a trial alone found it."""
 
     rule: str
     stage: str | None
@@ -54,6 +57,38 @@ class Cause:
     path: str
     line: int
     message: str
+    mend: str = ""
+    tried: bool = False
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """Where torch.compile ends a graph. `rule`: the one that knows it, empty where none does; `times`: how often."""
+
+    rule: str
+    reason: str
+    path: str
+    line: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What came of trying rewrites on a target that failed.
+
+    outcome    of the target with those that help; what it was where none does
+    rewrites   rule and description of each that was taken
+    tried      how many ran
+    diff       of all that were taken; nothing is written
+    seconds    that it took
+    """
+
+    outcome: SweptOutcome
+    rewrites: tuple[tuple[str, str], ...]
+    tried: int
+    diff: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +107,8 @@ class SweepResult:
     """One target, tried.
 
     detail   one sentence, of what did not come to an export why
+    breaks   where torch.compile ends a graph
+    repair   what came of trying rewrites, where that was asked for and the target failed
     ran      file -> the lines that eager ran inside of the model's calls
     also     file -> hash of what it ran of the user's files and the key did not count on
     report   the report of the trial by the JSON contract of `exportlint trial`
@@ -84,6 +121,8 @@ class SweepResult:
     seconds: float
     stages: tuple[SweptStage, ...] = ()
     causes: tuple[Cause, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    repair: Repair | None = None
     ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     also: Mapping[str, str] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)

@@ -8,6 +8,7 @@ trial of the same key takes the place of the earlier one.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zlib
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from exportlint.errors import UserError
 from exportlint.sweep.closure import content_hash
 from exportlint.sweep.result import FAILURES, SweptOutcome
 from exportlint.trial.protocol.outcomes import PASSED
-from exportlint.trial.protocol.stages import EAGER, LOAD, SCRIPT, SOUNDNESS
+from exportlint.trial.protocol.stages import EAGER, LOAD, LOWER_PREFIX, SCRIPT, SOUNDNESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -86,10 +87,35 @@ MIGRATIONS = (
     );
     CREATE INDEX ran_by_result ON ran (result);
     """,
+    """
+    ALTER TABLE cause ADD COLUMN mend TEXT NOT NULL DEFAULT '';
+    ALTER TABLE cause ADD COLUMN tried INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE cause ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+    CREATE TABLE graph_break (
+        result INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
+        rule TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        path TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        times INTEGER NOT NULL
+    );
+    CREATE INDEX graph_break_by_result ON graph_break (result);
+    CREATE TABLE repair (
+        result INTEGER NOT NULL REFERENCES result ON DELETE CASCADE,
+        outcome TEXT NOT NULL,
+        rewrites TEXT NOT NULL,
+        tried INTEGER NOT NULL,
+        diff TEXT NOT NULL,
+        seconds REAL NOT NULL
+    );
+    CREATE INDEX repair_by_result ON repair (result);
+    """,
 )
 # What `file` and other programs know the format by: "XLSw".
 APPLICATION = 0x584C5377
 _BUSY_SECONDS = 60.0
+# Of a planned target `p`, with its library.
+_FAMILY = "CASE p.library WHEN '' THEN p.family ELSE p.library || ':' || p.family END"
 _BEFORE_EXPORT = (SCRIPT.name, LOAD.name, EAGER.name)
 # Of a result `r`: nothing failed, and somebody looked whether the program agrees with eager.
 _IS_FINE = f"""r.outcome = 'exports' AND NOT EXISTS (SELECT 1 FROM cause c WHERE c.result = r.id)
@@ -112,14 +138,47 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CommonCause:
-    """What several targets fail of, in the same words. `example`: one of them to try."""
+    """What several targets fail of: the same case of a rule, or the same words.
+
+    example   one of the targets, to try
+    places    at how many lines; `place` is one
+    mend      what to write instead
+    tried     of how many targets a trial saw that it helps
+    """
 
     rule: str
     message: str
     severity: str
     targets: int
     example: str
+    places: int
     place: str
+    mend: str
+    tried: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommonBreak:
+    """Where torch.compile ends graphs for the same reason. `rule` is empty where none knows it; `times`: how often."""
+
+    rule: str
+    reason: str
+    targets: int
+    times: int
+    example: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A target that failed, of which rewrites were tried. `before`, `after`: what became of it without and with."""
+
+    target: str
+    before: SweptOutcome
+    after: SweptOutcome
+    rewrites: tuple[tuple[str, str], ...]
+    tried: int
+    diff: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +282,16 @@ class Store:
         own = done.lastrowid
         stages = ((own, one.name, one.status, one.seconds, one.detail, one.error_class) for one in result.stages)
         self._sql.executemany("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", stages)
-        causes = ((own, one.rule, one.stage, one.severity, one.path, one.line, one.message) for one in result.causes)
-        self._sql.executemany("INSERT INTO cause VALUES (?, ?, ?, ?, ?, ?, ?)", causes)
+        causes = (
+            (own, one.rule, one.stage, one.severity, one.path, one.line, one.message, one.mend, one.tried, one.kind)
+            for one in result.causes
+        )
+        self._sql.executemany("INSERT INTO cause VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", causes)
+        breaks = ((own, one.rule, one.reason, one.path, one.line, one.times) for one in result.breaks)
+        self._sql.executemany("INSERT INTO graph_break VALUES (?, ?, ?, ?, ?, ?)", breaks)
+        if (repair := result.repair) is not None:
+            row = (own, repair.outcome.value, json.dumps(repair.rewrites), repair.tried, repair.diff, repair.seconds)
+            self._sql.execute("INSERT INTO repair VALUES (?, ?, ?, ?, ?, ?)", row)
         lines = ((own, path, as_ranges(some)) for path, some in result.ran.items())
         self._sql.executemany("INSERT INTO ran VALUES (?, ?, ?)", lines)
 
@@ -317,10 +384,7 @@ class Store:
 
     def outcomes(self, sweep: int, *, by: str = "library") -> dict[str, dict[str, int]]:
         """Library or family -> outcome -> how many targets; the outcome of what was not tried yet is ""."""
-        column = {
-            "library": "p.library",
-            "family": "CASE p.library WHEN '' THEN p.family ELSE p.library || ':' || p.family END",
-        }[by]
+        column = {"library": "p.library", "family": _FAMILY}[by]
         asked = f"""SELECT {column}, coalesce(r.outcome, ''), count(*)
                     FROM planned p LEFT JOIN result r ON r.key = p.key
                     WHERE p.sweep = ? GROUP BY 1, 2 ORDER BY 1"""  # noqa: S608 (one of the two columns above)
@@ -338,12 +402,45 @@ class Store:
 
     def causes(self, sweep: int, most: int | None = None) -> list[CommonCause]:
         """What the targets of a sweep fail of, what most of them have in common first."""
-        asked = """SELECT c.rule, c.message, min(c.severity), count(DISTINCT p.key), min(p.target),
-                          min(c.path || ':' || c.line)
+        # Beside min(), the other columns of a group are those of the row that has the least.
+        asked = """SELECT c.rule, c.message, c.severity, count(DISTINCT p.key), min(p.target),
+                          count(DISTINCT c.path || ':' || c.line), c.path || ':' || c.line, c.mend,
+                          count(DISTINCT CASE WHEN c.tried THEN p.key END), count(DISTINCT c.message)
                    FROM planned p JOIN result r ON r.key = p.key JOIN cause c ON c.result = r.id
-                   WHERE p.sweep = ? GROUP BY c.rule, c.message ORDER BY 4 DESC, 1, 2 LIMIT ?"""
+                   WHERE p.sweep = ? GROUP BY c.rule, CASE c.kind WHEN '' THEN c.message ELSE c.kind END
+                   ORDER BY 4 DESC, 1, 2 LIMIT ?"""
         rows = self._sql.execute(asked, (sweep, -1 if most is None else most))
-        return [CommonCause(*row) for row in rows]
+        return [
+            CommonCause(rule, in_general(message) if wordings > 1 else message, *rest)
+            for rule, message, *rest, wordings in rows
+        ]
+
+    def breaks(self, sweep: int) -> list[CommonBreak]:
+        """Where torch.compile ends the graphs of a sweep's targets, what most of them have in common first."""
+        asked = """SELECT b.rule, b.reason, count(DISTINCT p.key), sum(b.times), min(p.target),
+                          min(b.path || ':' || b.line)
+                   FROM planned p JOIN result r ON r.key = p.key JOIN graph_break b ON b.result = r.id
+                   WHERE p.sweep = ? GROUP BY b.rule, b.reason ORDER BY 3 DESC, 4 DESC, 1, 2"""
+        return [CommonBreak(*row) for row in self._sql.execute(asked, (sweep,))]
+
+    def lowerings(self, sweep: int) -> dict[str, dict[str, tuple[int, int]]]:
+        """Library and family -> lowering -> (how many targets passed, how many were lowered)."""
+        asked = f"""SELECT {_FAMILY}, s.name, sum(s.status = ?), count(*) FROM planned p
+                    JOIN result r ON r.key = p.key JOIN stage s ON s.result = r.id
+                    WHERE p.sweep = ? AND s.name LIKE ? GROUP BY 1, 2 ORDER BY 1, 2"""  # noqa: S608 (our own words)
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        for family, stage, passed, lowered in self._sql.execute(asked, (PASSED, sweep, f"{LOWER_PREFIX}%")):
+            found.setdefault(family, {})[stage.removeprefix(LOWER_PREFIX)] = (passed, lowered)
+        return found
+
+    def repairs(self, sweep: int) -> list[Repaired]:
+        """The targets of a sweep of which rewrites were tried, by name."""
+        asked = """SELECT p.target, r.outcome, f.outcome, f.rewrites, f.tried, f.diff FROM planned p
+                   JOIN result r ON r.key = p.key JOIN repair f ON f.result = r.id WHERE p.sweep = ? ORDER BY 1"""
+        return [
+            Repaired(target, SweptOutcome(was), SweptOutcome(now), tuple(map(tuple, json.loads(rewrites))), tried, diff)
+            for target, was, now, rewrites, tried, diff in self._sql.execute(asked, (sweep,))
+        ]
 
     def report(self, key: str) -> dict[str, Any]:
         """The report of one trial by its JSON contract; empty where the target was not tried."""
@@ -379,7 +476,7 @@ class Store:
         return {path: frozenset(lines) for path, lines in found.items()}
 
     def table(self, name: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-        """Columns and rows of what people query: results (with their targets), stages or causes of all sweeps."""
+        """Columns and rows of what people query, one of `TABLES` of results, of all sweeps; each with its target."""
         found = self._sql.execute(_TABLES[name])
         return [column[0] for column in found.description], found
 
@@ -398,7 +495,9 @@ class Store:
 
 _PARTS = {
     "stage": "name, status, seconds, detail, error_class",
-    "cause": "rule, stage, severity, path, line, message",
+    "cause": "rule, stage, severity, path, line, message, mend, tried, kind",
+    "graph_break": "rule, reason, path, line, times",
+    "repair": "outcome, rewrites, tried, diff, seconds",
     "ran": "path, lines",
 }
 _OF_RESULT = """sweep.torch, p.library, p.family, p.target, r.key
@@ -408,10 +507,13 @@ _TABLES = {
     "results": f"SELECT r.outcome, r.detail, r.started, r.seconds, p.versions, {_OF_RESULT} {_ONCE} ORDER BY p.target",
     "stages": f"""SELECT s.name, s.status, s.seconds, s.detail, s.error_class, {_OF_RESULT}
                   JOIN stage s ON s.result = r.id {_ONCE} ORDER BY p.target""",
-    "causes": f"""SELECT c.rule, c.stage, c.severity, c.path, c.line, c.message, {_OF_RESULT}
+    "causes": f"""SELECT c.rule, c.stage, c.severity, c.path, c.line, c.message, c.mend, {_OF_RESULT}
                   JOIN cause c ON c.result = r.id {_ONCE} ORDER BY p.target, c.path, c.line""",
+    "graph-breaks": f"""SELECT b.rule, b.reason, b.path, b.line, b.times, {_OF_RESULT}
+                        JOIN graph_break b ON b.result = r.id {_ONCE} ORDER BY p.target, b.path, b.line""",
+    "repairs": f"""SELECT f.outcome, f.rewrites, f.tried, f.diff, f.seconds, {_OF_RESULT}
+                   JOIN repair f ON f.result = r.id {_ONCE} ORDER BY p.target""",
 }
-TABLES = tuple(_TABLES)
 
 
 @contextmanager
@@ -480,6 +582,16 @@ def _in_words(error: sqlite3.Error) -> str:
     if "locked" in text:
         return f"another process has been writing to it for {_BUSY_SECONDS:g} seconds; run the same command again"
     return f"cannot be read or written ({text}); what was written before is kept"
+
+
+def in_general(message: str) -> str:
+    """What a finding says of any line of its kind: without the code and the place of this one.
+
+    >>> in_general("`x > 0` branches on a value (parameter `x` of forward, line 6): torch 2.13 refuses it; tried: `y`")
+    '`…` branches on a value: torch 2.13 refuses it'
+    """
+    text = re.sub(r" \([^()]*\bline \d+[^()]*\)", "", message.partition("; tried:")[0])
+    return re.sub("`[^`]*`", "`…`", text, count=1)
 
 
 def as_ranges(lines: Iterable[int]) -> str:

@@ -83,11 +83,17 @@ _FOR_A_SCRIPT = 120.0  # seconds in which rewrites are tried of a script that gi
 
 
 def mend(
-    targets: Sequence[Target], config: Config, options: TrialOptions, budget: float | None = None
+    targets: Sequence[Target],
+    config: Config,
+    options: TrialOptions,
+    budget: float | None = None,
+    *,
+    installed: bool = False,
 ) -> Repaired[Report]:
     """Rewrite what the targets run, round after round, until they export or nothing more helps; nothing is written.
 
-    budget   seconds, after which no further rewrite is tried; None: by how long the trial takes
+    budget      seconds, after which no further rewrite is tried; None: by how long the trial takes
+    installed   try rewrites of installed packages too, for somebody who maintains them
 
     Raises UserError where no trial can run. Ctrl-C and SIGTERM end it with what was found by then.
     """
@@ -114,7 +120,9 @@ def mend(
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
                 seen = [_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings]
-                found = tuple(_of_own_files(one, roots) for one in _declared(seen, report, edited))
+                found = tuple(
+                    one if installed else _of_own_files(one, roots) for one in _declared(seen, report, edited)
+                )
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         def attempt(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from exportlint.config.settings import measured_version
 from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Severity
-from exportlint.output.sweep_judgement import JudgedRule, Judgement, Missed
+from exportlint.output.sweeps.judgement import JudgedRule, Judgement, Missed
 from exportlint.sweep.portable import portable
 from exportlint.workflow.linting import lint_files
 

@@ -19,23 +19,26 @@ from exportlint.errors import UserError, nearest
 from exportlint.files import Collected
 from exportlint.finding import Evidence, Severity
 from exportlint.output.json_report import as_data
+from exportlint.repair.rounds import Stopped
 from exportlint.sweep.closure import SourceReader, content_hash
 from exportlint.sweep.environment import Environment, environment
 from exportlint.sweep.key import options_of, planned
 from exportlint.sweep.portable import portable
-from exportlint.sweep.result import Cause, SweepResult, SweptOutcome, outcome_of, rows_of
+from exportlint.sweep.result import Cause, GraphBreak, Repair, SweepResult, SweptOutcome, outcome_of, rows_of
 from exportlint.trial.discovery import from_zoo
 from exportlint.trial.ladder import Stop
 from exportlint.trial.parent.session import terminated_like_interrupted
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.target import ZOOS, TargetKind
 from exportlint.workflow.progress import say
+from exportlint.workflow.repairing import mend
 from exportlint.workflow.report_building import build_report
 from exportlint.workflow.target_choice import chosen_by_name
 from exportlint.workflow.trials import examine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from typing import Any
 
     from rich.progress import Progress, TaskID
 
@@ -49,14 +52,16 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 _STANDARD_INPUT = "-"
+# Of what rewrites are tried.
+_MENDED = (SweptOutcome.REFUSED, SweptOutcome.DIFFERS, SweptOutcome.CRASHED)
 _PATTERN = frozenset("*?[")
 
 
 def plan(
-    specs: Sequence[str], config: Config, options: TrialOptions, shard: tuple[int, int] = (1, 1)
+    specs: Sequence[str], config: Config, options: TrialOptions, shard: tuple[int, int] = (1, 1), *, fix: bool = False
 ) -> tuple[list[Planned], Environment]:
     """The targets that the words name, each once and in the order of names, with their keys; of them the share of a
-    shard, (which, of how many).
+    shard, (which, of how many). `fix`: rewrites are going to be tried of what fails.
 
     Raises UserError for a pattern that matches nothing.
     """
@@ -76,7 +81,7 @@ def plan(
     share = sorted(targets)[which - 1 :: number]
     made = ((name, *targets[name]) for name in share)
     return [
-        planned(target, options, found.packages, reader, library=library, family=family)
+        planned(target, options, found.packages, reader, library=library, family=family, fix=fix)
         for _, target, library, family in made
     ], found
 
@@ -117,10 +122,12 @@ def run_sweep(
     executor: Executor[Planned, SweepResult],
     again: Collection[SweptOutcome] = (),
     shard: tuple[int, int] = (1, 1),
+    *,
+    fix: bool = False,
 ) -> int:
     """Try what the store has no good result of; each result is in the store before the next is waited for. The number
     of the sweep."""
-    number = store.begin(specs, options_of(options), torch, targets, shard)
+    number = store.begin(specs, options_of(options, fix=fix), torch, targets, shard)
     known = store.done([one.key for one in targets], again)
     todo = [one for one in targets if one.key not in known]
     added = 0
@@ -154,17 +161,25 @@ def _lost(job: Planned, why: str) -> SweepResult:
 # In a worker.
 
 
-def worker(options: TrialOptions, mode: str, seconds: float) -> Callable[[Planned], SweepResult]:
+def worker(options: TrialOptions, mode: str, seconds: float, *, fix: bool = False) -> Callable[[Planned], SweepResult]:
     """The function that tries one target, for an executor: it can be pickled."""
-    return partial(try_target, options=replace(options, keep=True, jobs=1), mode=mode, seconds=seconds)
+    return partial(try_target, options=replace(options, keep=True, jobs=1), mode=mode, seconds=seconds, fix=fix)
 
 
-def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float) -> SweepResult:
-    """Try a target, and word what came of it. `mode`: of the choices of --mode; `seconds`: for all of its stages, after
-    which those that have not begun are left out."""
+def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float, *, fix: bool = False) -> SweepResult:
+    """Try a target, and word what came of it.
+
+    mode      of the choices of --mode
+    seconds   for all of its stages, after which those that have not begun are left out
+    fix       try rewrites where its export fails, of installed packages too, in what is left of the time
+    """
     began, started = time.monotonic(), _now()
     try:
-        return _tried(job, options, mode, seconds, started)
+        result = _tried(job, options, mode, seconds, started)
+        left = seconds - (time.monotonic() - began)
+        return (
+            replace(result, repair=_repaired(job, options, mode, left)) if fix and result.outcome in _MENDED else result
+        )
     except UserError as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001 (one target in which exportlint itself fails is no end of four hundred)
@@ -182,22 +197,40 @@ def _tried(job: Planned, options: TrialOptions, mode: str, seconds: float, start
     finally:
         clock.cancel()
     made = build_report(examined.gathered, examined.config)
-    # A script's own report is followed by those of what it handed over; the gravest stands for the file.
-    each = [(report, *outcome_of(report, options.modes[0])) for report in _models(examined.reports)]
-    order = list(SweptOutcome)
-    _, outcome, detail = max(each, key=lambda one: order.index(one[1]))
+    outcome, detail = _gravest(examined.reports, options)
+    models, data = _models(examined.reports), as_data(made)
     return SweepResult(
         job.key,
         outcome,
         detail,
         started,
         round(time.monotonic() - began, 3),
-        stages=tuple(row for one, *_ in each for row in rows_of(one)),
+        stages=tuple(row for one in models for row in rows_of(one)),
         causes=tuple(_causes(made.findings)),
-        ran=_ran([report for report, *_ in each]),
+        breaks=tuple(_breaks(data)),
+        ran=_ran(models),
         also=_not_in_key(job, examined.reports),
-        report=as_data(made),
+        report=data,
     )
+
+
+def _repaired(job: Planned, options: TrialOptions, mode: str, seconds: float) -> Repair:
+    began = time.monotonic()
+    try:
+        done = mend([job.target], _config(mode), replace(options, keep=False, quick=False), seconds, installed=True)
+    except Stopped:
+        raise KeyboardInterrupt from None
+    if done.stopped:  # what it found by then would count as all that can be found
+        raise KeyboardInterrupt
+    outcome, _ = _gravest(done.after.targets, options)
+    taken = tuple((reason.rule, reason.description) for reason in done.edition.reasons)
+    return Repair(outcome, taken, done.tried, "\n".join(done.edition.diff()), round(time.monotonic() - began, 3))
+
+
+def _gravest(reports: Sequence[TargetReport], options: TrialOptions) -> tuple[SweptOutcome, str]:
+    """A script's own report is followed by those of what it handed over; the gravest stands for the file."""
+    order = list(SweptOutcome)
+    return max((outcome_of(one, options.modes[0]) for one in _models(reports)), key=lambda one: order.index(one[0]))
 
 
 def _models(reports: Sequence[TargetReport]) -> Sequence[TargetReport]:
@@ -208,7 +241,26 @@ def _models(reports: Sequence[TargetReport]) -> Sequence[TargetReport]:
 def _causes(findings: Sequence[Finding]) -> Iterator[Cause]:
     for one in findings:
         if one.severity is not Severity.NOTE and one.evidence is not Evidence.SUSPECTED:
-            yield Cause(one.rule, one.stage, one.severity.value, portable(one.path), one.line, one.message)
+            what, tried = (one.fix.description, one.fix.tried == "verified") if one.fix else ("", False)
+            yield Cause(
+                one.rule,
+                one.stage,
+                one.severity.value,
+                portable(one.path),
+                one.line,
+                one.message,
+                what,
+                tried,
+                one.case,
+            )
+
+
+def _breaks(data: Mapping[str, Any]) -> Iterator[GraphBreak]:
+    """By the JSON contract of a trial."""
+    for target in data["targets"]:
+        for one in target["graph_breaks"]:
+            path = portable(one["path"]) if one["path"] else ""
+            yield GraphBreak(one["rule"] or "", one["reason"], path, one["line"] or 0, one["times"])
 
 
 def _ran(reports: Sequence[TargetReport]) -> dict[str, tuple[int, ...]]:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from exportlint.output.sweep_summary import SweepSummary, as_text
+from exportlint.output.sweeps.page import as_text
+from exportlint.output.sweeps.summary import page_of, summarized
 from exportlint.sweep.executor import LocalExecutor
 from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
 from exportlint.sweep.store import opened
@@ -82,7 +83,7 @@ def main() -> None:
         path = Path(folder, "store.sqlite")
         with opened(path, create=True) as store:
             began = time.perf_counter()
-            sweep = store.begin(["stub:*"], {}, "2.13.0", _jobs(asked.targets))
+            store.begin(["stub:*"], {}, "2.13.0", _jobs(asked.targets))
             say(f"planned: {asked.targets / (time.perf_counter() - began):,.0f} targets a second")
             began, memory = time.perf_counter(), []
             executor = LocalExecutor(stub, asked.workers)
@@ -98,10 +99,7 @@ def main() -> None:
         say(f"store: {size / 1e6:,.0f} MB, {size / asked.targets / 1e3:.1f} kB a target")
         began = time.perf_counter()
         with opened(path) as store:
-            by_library, by_family = store.outcomes(sweep), store.outcomes(sweep, by="family")
-            failing = [one for one in store.rows(sweep) if one.outcome is not SweptOutcome.EXPORTS]
-            shown = (by_library, by_family, store.stages(sweep), store.causes(sweep), failing)
-            text = as_text(SweepSummary(store.sweeps()[-1], *shown))
+            text = as_text(page_of(summarized(store, store.sweeps()[-1])))
         say(f"show: {time.perf_counter() - began:.2f} s for {len(text.splitlines())} lines")
 
 

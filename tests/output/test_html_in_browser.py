@@ -16,6 +16,8 @@ from sample import BRANCH, DATA, SILENT, WIDE
 from exportlint.finding import TrailStep
 from exportlint.output import render
 from exportlint.output.report import RenderOptions, Report
+from exportlint.output.sweeps import page as sweep_page
+from exportlint.output.sweeps.charts import Bars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -401,6 +403,18 @@ def test_hostile_text_is_text(show: Shown) -> None:
     assert "⟨U+202E⟩" in page.locator(".details .said").inner_text()
 
 
+def serious_of(page: Page) -> list[tuple[str, str, str]]:
+    """What axe complains of."""
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        (one["id"], node["html"][:120], node["failureSummary"])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing_serious(show: Shown, scheme: str, width: int) -> None:
     page = show(PAGE, color_scheme=scheme, viewport={"width": width, "height": 800}, reduced_motion="reduce")
@@ -409,16 +423,33 @@ def test_axe_finds_nothing_serious(show: Shown, scheme: str, width: int) -> None
     page.evaluate(OPEN_PARTS)
     page.locator(".pane.source [data-key]").first.hover()
     page.locator("[data-field=severity] [data-value=error]").click()
-    page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    serious = [
-        (one["id"], node["html"][:120], node["failureSummary"])
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
-    ]
-    assert serious == []
+    assert serious_of(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "nothing is cut off at the side"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+def test_the_page_of_a_sweep_is_filtered_and_read_by_all(
+    browser: Browser, tmp_path: Path, scheme: str, width: int
+) -> None:
+    rows = [(f"zoo:net{number}", "refused", "a `DynamicCache` is returned") for number in range(60)]
+    table = sweep_page.Table(("target", "outcome", "why"), [*rows, ("zoo:tree", "crashed", "SIGSEGV")], "targets")
+    chart = Bars("Outcomes by family", {"zoo:net": {"refused": 60}, "zoo:tree": {"crashed": 1}}, "targets")
+    made = sweep_page.Page("61 targets", [sweep_page.Section("Targets", [chart, table])], "more", ["It was quick."])
+    file = tmp_path / "sweep.html"
+    file.write_text(sweep_page.as_html(made), "utf-8")
+    wrong: list[str] = []
+    page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(file.as_uri())
+    assert page.locator("tbody tr:visible").count() == 61
+    page.get_by_role("searchbox").fill("CRASHED tree")
+    assert page.locator("tbody tr:visible").all_inner_texts() == ["zoo:tree\tcrashed\tSIGSEGV"]
+    assert page.locator("img").evaluate("one => one.complete && one.naturalWidth > 600"), "the plot is drawn"
+    assert serious_of(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert wrong == []
+    page.close()
 
 
 def test_the_theme_is_chosen_and_kept(show: Shown) -> None:

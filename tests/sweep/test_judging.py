@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 
 from exportlint.config.settings import CommandLine, load_config
-from exportlint.output.sweep_judgement import JudgedRule, Judgement, as_json, as_text
+from exportlint.output.sweeps.judgement import JudgedRule, Judgement, as_json, page_of
+from exportlint.output.sweeps.page import as_text
 from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
 from exportlint.sweep.store import opened
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -80,7 +81,7 @@ def test_each_finding_is_right_false_or_not_known_and_what_nobody_tells_is_named
     ]
     assert (found.failing_lines, found.missed_lines, found.fine_lines, found.absent) == (2, 1, 2, ("elsewhere.py",))
     jsonschema.validate(json.loads(as_json(found)), SCHEMA)
-    assert as_text(found).splitlines()[0] == (
+    assert as_text(page_of(found)).splitlines()[0] == (
         "torch 2.13.0: of 2 lines at which exports fail 1 are told; 1 findings are right, 1 false, on 2 lines that are "
         "known to be fine"
     )

@@ -15,7 +15,16 @@ from hypothesis import given
 from hypothesis.strategies import integers, sets
 
 from exportlint.errors import UserError
-from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
+from exportlint.sweep.result import (
+    TABLES,
+    Cause,
+    GraphBreak,
+    Planned,
+    Repair,
+    SweepResult,
+    SweptOutcome,
+    SweptStage,
+)
 from exportlint.sweep.store import MIGRATIONS, as_ranges, failed_outcomes, lines_of, opened
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -36,8 +45,20 @@ def result(name: str, outcome: SweptOutcome = SweptOutcome.EXPORTS, started: str
     cause = (
         (Cause("some-rule", "eager", "error", "a.py", 3, "it cannot"),) if outcome is not SweptOutcome.EXPORTS else ()
     )
+    repair = Repair(SweptOutcome.EXPORTS, (("some-rule", "write this"),), 3, "a diff", 2.5) if cause else None
     return SweepResult(
-        f"key of {name}", outcome, "", started, 1.5, (stage,), cause, {"a.py": (1, 2)}, report={"n": name}, **more
+        f"key of {name}",
+        outcome,
+        "",
+        started,
+        1.5,
+        (stage,),
+        cause,
+        (GraphBreak("", "who knows", "a.py", 3, 2),),
+        repair,
+        {"a.py": (1, 2)},
+        report={"n": name},
+        **more,
     )
 
 
@@ -135,11 +156,22 @@ def test_stores_of_shards_become_one(tmp_path: Path) -> None:
         assert sweep.shards == ((1, 2), (2, 2))
         found = {row.target: row.outcome for row in store.rows(sweep.number)}
         assert found == {"a": SweptOutcome.EXPORTS, "b": SweptOutcome.REFUSED, "c": SweptOutcome.REFUSED}
-        assert [len(list(rows)) for _, rows in (store.table(name) for name in ("results", "stages", "causes"))] == [
-            3,
-            3,
-            2,
-        ]
+        rows = {name: list(store.table(name)[1]) for name in TABLES}
+        assert {name: len(some) for name, some in rows.items()} == {
+            "results": 3,
+            "stages": 3,
+            "causes": 2,
+            "graph-breaks": 3,
+            "repairs": 2,
+        }
+        (one, _) = store.repairs(sweep.number)
+        assert (one.target, one.before, one.after, one.rewrites, one.diff) == (
+            "b",
+            SweptOutcome.REFUSED,
+            SweptOutcome.EXPORTS,
+            (("some-rule", "write this"),),
+            "a diff",
+        )
 
 
 def refusal(path: Path, *, create: bool = False) -> str:
@@ -182,6 +214,21 @@ def test_an_older_store_is_brought_to_this_version_and_keeps_its_results(
     with sqlite3.connect(tmp_path / "store") as raw:
         assert raw.execute("PRAGMA user_version").fetchone() == (len(later),)
         assert raw.execute("SELECT count(*) FROM of_later").fetchone() == (0,)
+
+
+def test_a_store_of_before_there_were_repairs_shows_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("exportlint.sweep.store.MIGRATIONS", MIGRATIONS[:1])
+        with opened(tmp_path / "store", create=True) as store:
+            store.begin([], {}, "2.13.0", [planned("a")])
+    with sqlite3.connect(tmp_path / "store") as raw:
+        raw.execute("INSERT INTO result VALUES (1, 'key of a', 'refused', 'no', '2026-01-01', 1.0, '{}', '')")
+        raw.execute("INSERT INTO cause VALUES (1, 'some-rule', NULL, 'error', 'a.py', 3, 'it cannot')")
+    with opened(tmp_path / "store") as store:
+        (cause,) = store.causes(1)
+        assert (cause.message, cause.mend, cause.tried, store.repairs(1)) == ("it cannot", "", 0, [])
 
 
 def fill(path: Path, kept: list[str]) -> None:

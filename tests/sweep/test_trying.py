@@ -56,3 +56,39 @@ def test_a_target_whose_time_is_over_says_so_and_keeps_what_was_done(net: Path) 
         "the 0.001 seconds for one target were over",
     )
     assert try_target(job, OPTIONS, "non-strict", 300).outcome is SweptOutcome.EXPORTS
+
+
+LIBRARY = """
+import torch
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * 2
+        return -x
+"""
+
+
+@pytest.mark.slow
+def test_rewrites_are_tried_of_what_fails_in_libraries_too_and_nothing_is_written(
+    net: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = net / "site-packages"
+    library.mkdir()
+    (library / "layers_of_somebody.py").write_text(LIBRARY, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(library))
+    Path("of_library.py").write_text(
+        "import torch\nfrom layers_of_somebody import Layer\n\nmodel, example_args = Layer(), (torch.ones(3),)\n"
+    )
+    (target,) = from_text("of_library.py")
+    job = planned(target, OPTIONS, {"python": "3.11"}, SourceReader(), fix=True)
+    result = try_target(job, OPTIONS, "non-strict", 300, fix=True)
+    assert result.outcome is SweptOutcome.REFUSED
+    assert result.repair is not None
+    assert (result.repair.outcome, result.repair.rewrites) == (
+        SweptOutcome.EXPORTS,
+        (("data-dependent-branch", "compute both sides and select"),),
+    )
+    assert "+        return torch.where(x.sum() > 0, x * 2, -x)" in result.repair.diff
+    assert (library / "layers_of_somebody.py").read_text("utf-8") == LIBRARY

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 LOWERINGS = "exportlint.lowerings"  # the entry point group; a lowering of the name N is the stage lower-N
-_LOWER = "lower-"
+LOWER_PREFIX = "lower-"
 # What a finding is called that is about lines which no sample ran.
 NEVER_RAN = "trial-never-ran"
 
@@ -167,7 +167,7 @@ class Stage:
     @property
     def lowering(self) -> str | None:
         """The target of deployment that the stage compiles for; None for other stages."""
-        return self.name.removeprefix(_LOWER) if self.name.startswith(_LOWER) else None
+        return self.name.removeprefix(LOWER_PREFIX) if self.name.startswith(LOWER_PREFIX) else None
 
     @property
     def rule(self) -> str:
@@ -671,7 +671,7 @@ _ON_REQUEST = (
 def lowering(name: str) -> Stage:
     """The stage of a target of deployment, which an entry point in `exportlint.lowerings` names."""
     return Stage(
-        f"{_LOWER}{name}",
+        f"{LOWER_PREFIX}{name}",
         StageKind.FROM_PROGRAM,
         "lower",
         f"compile for {name}, load, run, compare",
@@ -696,8 +696,8 @@ def _of_lowering(name: str, so_far: SoFar) -> Mapping[str, Any]:
 
 def stage_named(name: str) -> Stage:
     """The row of a stage by its name. Raises KeyError for a name that is no stage's."""
-    if name.startswith(_LOWER):
-        return lowering(name.removeprefix(_LOWER))
+    if name.startswith(LOWER_PREFIX):
+        return lowering(name.removeprefix(LOWER_PREFIX))
     return _BY_NAME[name]
 
 

@@ -18,7 +18,7 @@ FORMATS = (".parquet", ".jsonl")
 # So many rows are in memory at a time, and are a row group of the Parquet file.
 _BATCH = 10_000
 # What is no text, by the name of its column; a column that is empty in the first rows has its type all the same.
-_NUMBERS = {"seconds": "float64", "line": "int64"}
+_NUMBERS = {"seconds": "float64", **dict.fromkeys(("line", "times", "tried"), "int64")}
 
 
 def written(file: Path, columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> int:

@@ -1,13 +1,11 @@
-"""Two sweeps side by side: as text, as Markdown, and as JSON for programs (sweep-comparison-1.json describes it)."""
+"""Two sweeps side by side: as a page, and as JSON for programs (sweep-comparison-1.json describes it)."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
+from exportlint.output.sweeps.page import Page, Section, Table
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -17,23 +15,14 @@ if TYPE_CHECKING:
     from exportlint.sweep.store import Row, Sweep
 
 VERSION = 1
-_MOST, _WHY = 40, 90
+_MORE = "exportlint sweep compare --output-format json"
+_MOST, _NAMED = 40, 5
 _CHANGES = {
     "began_to_fail": "Began to fail",
     "became_different": "Computes something else now, without a word",
     "healed": "Exports now",
     "otherwise": "Fails in another way",
 }
-
-
-def as_text(comparison: Comparison) -> str:
-    """For a terminal."""
-    return "\n".join(_page(comparison, "simple", "\n{}\n"))
-
-
-def as_markdown(comparison: Comparison) -> str:
-    """For a page."""
-    return "\n".join(_page(comparison, "github", "\n## {}\n"))
 
 
 def as_json(comparison: Comparison) -> str:
@@ -77,49 +66,41 @@ def _change(one: Change) -> dict[str, Any]:
     return {"target": one.target, **told}
 
 
-def _page(comparison: Comparison, form: str, title: str) -> Iterator[str]:
-    yield headline(comparison)
+def page_of(comparison: Comparison) -> Page:
+    """The page."""
+    notes = []
     before, after = comparison.before.options, comparison.after.options
     if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
-        yield f"\nThe sweeps were not asked for the same ({', '.join(other)}): what changed may come of that."
+        notes.append(f"The sweeps were not asked for the same ({', '.join(other)}): what changed may come of that.")
     if before.get("quick") or after.get("quick"):
-        yield "\nA quick sweep compares nothing with eager: what silently computes something else is not seen."
+        notes.append("A quick sweep compares nothing with eager: what silently computes something else is not seen.")
+    return Page(headline(comparison), list(_sections(comparison)), _MORE, notes)
+
+
+def _sections(comparison: Comparison) -> Iterator[Section]:
     for name, words in _CHANGES.items():
         changes: Sequence[Change] = getattr(comparison, name)
         if changes:
-            yield title.format(f"{words} ({len(changes)})")
-            rows = [
-                (one.target, _outcome(one.before), _outcome(one.after), _in_cell(one.why, form))
-                for one in changes[:_MOST]
-            ]
-            yield str(tabulate(rows, ("target", "before", "after", "why"), tablefmt=form))
-            yield from _left(len(changes))
+            rows = [(one.target, _outcome(one.before), _outcome(one.after), one.why) for one in changes]
+            table = Table(("target", "before", "after", "why"), rows, "targets", _MOST)
+            yield Section(f"{words} ({len(changes)})", [table])
     if comparison.slower:
-        yield title.format(f"Slower ({len(comparison.slower)})")
-        times = [(one.target, f"{one.before.seconds:.1f}", f"{one.after.seconds:.1f}") for one in comparison.slower]
-        yield str(tabulate(times[:_MOST], ("target", "seconds before", "after"), tablefmt=form))
-        yield from _left(len(times))
+        times = [(one.target, one.before.seconds, one.after.seconds) for one in comparison.slower]
+        table = Table(("target", "seconds before", "after"), times, "targets", _MOST)
+        yield Section(f"Slower ({len(comparison.slower)})", [table])
     beside = {
         "unknown": "not tried in one of them",
         "only_before": "only in the first",
         "only_after": "only in the second",
     }
-    for name, words in beside.items():
-        targets: Sequence[str] = getattr(comparison, name)
-        if targets:
-            yield f"\n{len(targets)} {words}: {', '.join(targets[:5])}{', …' if len(targets) > 5 else ''}"  # noqa: PLR2004 (as many as a line holds)
-    yield ""
+    rest = [
+        f"{len(targets)} {words}: {', '.join(targets[:_NAMED])}{', …' if len(targets) > _NAMED else ''}"
+        for name, words in beside.items()
+        if (targets := getattr(comparison, name))
+    ]
+    if rest:
+        yield Section("", rest)
 
 
 def _outcome(row: Row) -> str:
     return row.outcome.value if row.outcome else ""
-
-
-def _in_cell(text: str, form: str) -> str:
-    line = textwrap.shorten(text, _WHY, placeholder="…")
-    return line.replace("|", "\\|") if form == "github" else line
-
-
-def _left(number: int) -> Iterator[str]:
-    if number > _MOST:
-        yield f"\n{number - _MOST} more: `--output-format json` has all"

@@ -1,14 +1,12 @@
-"""What a sweep says of the static pass: hits, false alarms and misses of each rule, as text, Markdown and JSON."""
+"""What a sweep says of the static pass: hits, false alarms and misses of each rule: as a page, and as JSON."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
+from exportlint.output.sweeps.page import Page, Section, Table
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -17,7 +15,8 @@ if TYPE_CHECKING:
     from exportlint.sweep.store import Sweep
 
 VERSION = 1
-_MOST, _MESSAGE = 40, 80
+_MORE = "exportlint sweep judge --output-format json"
+_MOST = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +65,6 @@ class Judgement:
         )
 
 
-def as_text(judgement: Judgement) -> str:
-    """For a terminal."""
-    return "\n".join(_page(judgement, "simple", "\n{}\n"))
-
-
-def as_markdown(judgement: Judgement) -> str:
-    """For a page."""
-    return "\n".join(_page(judgement, "github", "\n## {}\n"))
-
-
 def as_json(judgement: Judgement) -> str:
     """For programs."""
     data = {
@@ -93,30 +82,24 @@ def as_json(judgement: Judgement) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-def _page(judgement: Judgement, form: str, title: str) -> Iterator[str]:
-    yield judgement.headline
+def page_of(judgement: Judgement) -> Page:
+    """The page."""
+    absent = (
+        f"{len(judgement.absent)} files that ran do not lie here, such as {judgement.absent[0]}"
+        if judgement.absent
+        else ""
+    )
+    return Page(judgement.headline, list(_sections(judgement)), _MORE, [absent] if absent else ())
+
+
+def _sections(judgement: Judgement) -> Iterator[Section]:
     if judgement.missed:
-        yield title.format("What no rule tells, that of most targets first")
         rows = [
-            (one.targets, len(one.places), one.rule, _in_cell(one.message, form), one.places[0], one.example)
-            for one in judgement.missed[:_MOST]
+            (one.targets, len(one.places), one.rule, one.message, one.places[0], one.example)
+            for one in judgement.missed
         ]
-        yield str(tabulate(rows, ("targets", "lines", "told as", "what torch does", "first", "try"), tablefmt=form))
-        yield from _left(len(judgement.missed))
+        heads = ("targets", "lines", "told as", "what torch does", "first", "try")
+        yield Section("What no rule tells, that of most targets first", [Table(heads, rows, "causes", _MOST)])
     if judgement.rules:
-        yield title.format("Rules")
         counted = [(one.rule, one.hits, one.false_alarms, one.unjudged) for one in judgement.rules]
-        yield str(tabulate(counted, ("rule", "hits", "false alarms", "not known"), tablefmt=form))
-    if judgement.absent:
-        yield f"\n{len(judgement.absent)} files that ran do not lie here, such as {judgement.absent[0]}"
-    yield ""
-
-
-def _in_cell(text: str, form: str) -> str:
-    line = textwrap.shorten(text, _MESSAGE, placeholder="…")
-    return line.replace("|", "\\|") if form == "github" else line
-
-
-def _left(number: int) -> Iterator[str]:
-    if number > _MOST:
-        yield f"\n{number - _MOST} more: `--output-format json` has all"
+        yield Section("Rules", [Table(("rule", "hits", "false alarms", "not known"), counted, "rules", len(counted))])
