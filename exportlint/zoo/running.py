@@ -34,7 +34,7 @@ def first_that_runs(
                     return variant, model, args, kwargs
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
-    raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})")
+    raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})") from why
 
 
 def call(maker: str, options: Mapping[str, Any], *given: str) -> str:

@@ -1,12 +1,16 @@
-"""`transformers:bert`: an architecture of transformers, made small by its configuration.
+"""`transformers:bert`: an architecture of transformers, made small by its configuration, and inputs that it accepts.
 
 Each field of a configuration is known by its name alone: what looks like a depth, a width or a size of pictures becomes
 small, and widths that have to fit each other become multiples of the same few numbers. What cannot be made after all is
 changed less, step by step, down to not at all.
+
+So is each parameter of `forward`: what it is called says whether it takes tokens, pictures, sound or a mask. Tokens that
+stand for pictures or sound are as many as the model makes of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator, Mapping
@@ -14,12 +18,12 @@ from typing import Any
 
 import torch
 import transformers
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto
 
 from exportlint.zoo.running import Built, ModelInputs, call, first_that_runs
 
-_BATCH, _LENGTH = 2, 8
-_MOST_PARAMETERS = 100_000_000
+_MOST_PARAMETERS = 50_000_000
 
 
 def names() -> list[str]:
@@ -32,17 +36,23 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
     cls = _class_of(name)
 
     def make(changes: Mapping[str, Any]) -> Any:
-        config = cls.config_class(**{**changes, **options})
+        given = {**changes, **options}
         with torch.device("meta"):
-            parameters = sum(parameter.numel() for parameter in cls(config).parameters())
+            parameters = sum(parameter.numel() for parameter in cls(cls.config_class(**given)).parameters())
         if parameters > _MOST_PARAMETERS:
             raise RuntimeError(f"it has {parameters:,} parameters, and nobody knows how to make it smaller")
-        return cls(config)
+        return cls(cls.config_class(**given))
 
-    changes, model, args, kwargs = first_that_runs(shrunk(cls.config_class().to_dict()), make, _inputs)
+    changes, model, args, kwargs = first_that_runs(_variants(cls), make, _inputs)
     made = f"transformers.{cls.__name__}"
     config = call(f"{made}.config_class", {**changes, **options})
     return model, args, kwargs, ("import transformers", f"{made}({config}).eval()")
+
+
+def _variants(cls: Any) -> Iterator[dict[str, Any]]:
+    source = inspect.getsource(inspect.getmodule(cls) or cls)
+    default = cls.config_class(**_SINGULAR.get(cls.config_class.model_type, {}))
+    return shrunk(default, rotates_sections="mrope_section" in source)
 
 
 def _tables() -> list[Mapping[str, Any]]:
@@ -52,141 +62,606 @@ def _tables() -> list[Mapping[str, Any]]:
 
 
 def _class_of(name: str) -> Any:
-    found = next((table[name] for table in _tables() if name in table), name)
-    cls = getattr(transformers, found if isinstance(found, str) else found[0], None)
-    if not (inspect.isclass(cls) and issubclass(cls, transformers.PreTrainedModel)):
+    found = [table[name] for table in _tables() if name in table] or [name]
+    of_names = [getattr(transformers, one if isinstance(one, str) else one[0], None) for one in found]
+    classes = [cls for cls in of_names if inspect.isclass(cls) and issubclass(cls, PreTrainedModel)]
+    if not classes:
         raise LookupError(name)
-    return cls
+    return next((cls for cls in classes if cls.forward is not torch.nn.Module.forward), classes[0])
 
 
-# Sets of inputs to try after the model's main one, by what forward calls its parameters; the first that runs is taken.
-_GROUPS = (
-    ("input_ids",),
-    ("input_ids", "pixel_values"),
-    ("input_ids", "bbox"),
-    ("input_ids", "bbox", "pixel_values"),
-    ("input_ids", "input_features"),
-    ("input_ids", "input_values"),
-    ("pixel_values", "decoder_input_ids"),
-    ("pixel_values", "pixel_mask"),
-    ("pixel_values_videos",),
+# Inputs, by what forward calls its parameters.
+
+
+_BATCH, _LENGTH, _FRAMES, _SAMPLES = 2, 8, 64, 2000
+_TEXT, _DECODER = "input_ids", "decoder_input_ids"
+# What comes along with pictures or sound, where forward knows it.
+_GRIDS = {
+    "input_ids": r"bbox|visual_feats|visual_pos",
+    "states": r"actions|rewards|returns_to_go|timesteps",
+    "pixel_values": r"image_grid_(?:thw|hw)|grid_thw|spatial_shapes|(?:pixel|image)_position_ids|mm_token_type_ids"
+    r"|image_embeds_position_mask",
+    "pixel_values_videos": r"video_grid_thw|mm_token_type_ids",
+}
+_SIZES = {
+    "pixel_values": r"image_sizes|target_sizes|aspect_ratio_(?:ids|mask)|(?:image_)?merge_sizes",
+    "pixel_values_videos": r"image_sizes_videos|target_sizes_videos|video_merge_sizes",
+    "image_pixel_values": r"image_sizes|image_attention_mask",
+}
+_SEEN_OR_HEARD = (
+    "pixel_values",
+    "input_features",
+    "input_values",
+    "pixel_values_videos",
+    "flattened_patches",
+    "image_pixel_values",
+    "audio_input_features",
 )
+_MASKS = r"(?:.*_)?(?:mask|masks)|is_longer|.*lengths"
+_LAYOUTS = 5
 
 
 def _inputs(model: Any) -> Iterator[ModelInputs]:
-    known = set(inspect.signature(model.forward).parameters)
-    main = model.main_input_name if isinstance(model.main_input_name, str) else "input_ids"
-    for group in dict.fromkeys(((main,), (main, "decoder_input_ids"), *_GROUPS)):
-        if known.issuperset(group):
-            for other_layout in (False, True):
-                yield (), {name: _input(name, model.config, other_layout=other_layout) for name in group}
+    """The likeliest first: everything that is seen, heard and read; then less of it; then with masks."""
+    known = {
+        name: parameter.default is parameter.empty
+        for name, parameter in inspect.signature(model.forward).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    }
+    for names in _sets(model, known):
+        for layout in range(_LAYOUTS):
+            try:
+                yield (), _Inputs(model, names, layout).all()
+            except _NoSuchLayout:
+                break
 
 
-def _input(name: str, config: Any, *, other_layout: bool) -> torch.Tensor:
-    """Some architectures have time before frequency, or frames before channels: that is the other layout."""
-    match name:
-        case "input_ids" | "decoder_input_ids":
-            return torch.randint(3, _of(config, "vocab_size", default=100), (_BATCH, _LENGTH))
-        case "bbox":
-            return torch.zeros(_BATCH, _LENGTH, 4, dtype=torch.long)
-        case "pixel_mask":
-            return torch.ones(_BATCH, *_size(config), dtype=torch.long)
-        case "pixel_values" | "pixel_values_videos":
-            frames = [_of(config, "num_frames", default=4)] if other_layout or "videos" in name else []
-            channels = _of(config, "num_channels", "in_channels", "in_chans", default=3)
-            return torch.randn(_BATCH, *frames, channels, *_size(config))
-    bins = _of(config, "num_mel_bins", "input_feat_per_channel", "feature_size", "n_mels", default=80)
-    if name == "input_features":
-        frames = _of(config, "max_source_positions", default=32) * 2
-        return torch.randn(_BATCH, *((frames, bins) if other_layout else (bins, frames)))
-    return torch.randn(_BATCH, *((_of(config, "max_length", default=1024), bins) if other_layout else (2000,)))
+def _sets(model: Any, known: Mapping[str, bool]) -> list[tuple[str, ...]]:
+    main = [model.main_input_name] if isinstance(model.main_input_name, str) else model.main_input_name
+    crossed = ["encoder_hidden_states"] if getattr(model.config, "encoder_hidden_size", None) else []
+    needed = [name for name, required in known.items() if required or name in crossed]
+    sources = [name for name in _SEEN_OR_HEARD if name in known]
+    shown = [name for name in sources if "video" not in name or "pixel_values" not in sources]
+    text = [name for name in (_TEXT,) if name in known]
+    decoder = [name for name in (_DECODER, "decoder_input_values") if name in known]
+    wholes = [
+        [*main, *text, *shown, *decoder],
+        [*main, *text, *shown[:1], *decoder],
+        [*main, *shown, *decoder],
+        [*main, *decoder],
+        [*main, *text],
+        [*main],
+        *([source] for source in sources),
+    ]
+    found = [
+        tuple(name for name in dict.fromkeys([*needed, *whole, *(name for name in known if with_(whole, name))]) if name in known)
+        for whole in wholes
+        for with_ in (_needed_with, _comes_with, _may_come_with)
+    ]
+    return list(dict.fromkeys(found))
 
 
-def _of(config: Any, *fields: str, default: int) -> Any:
+def _needed_with(sources: list[str], name: str) -> bool:
+    return any(source in sources and re.fullmatch(pattern, name) for source, pattern in _GRIDS.items())
+
+
+def _comes_with(sources: list[str], name: str) -> bool:
+    sizes = any(source in sources and re.fullmatch(pattern, name) for source, pattern in _SIZES.items())
+    return sizes or _needed_with(sources, name)
+
+
+def _may_come_with(sources: list[str], name: str) -> bool:
+    return bool(re.fullmatch(_MASKS, name)) or _comes_with(sources, name)
+
+
+class _NoSuchLayout(Exception):  # noqa: N818 - nothing is wrong
+    """There are fewer ways to lay these inputs out."""
+
+
+class _Inputs:
+    """The inputs of these names. Some architectures have time before frequency, or frames before channels: a layout."""
+
+    def __init__(self, model: Any, names: tuple[str, ...], layout: int) -> None:
+        self._model, self._config, self._names, self._layout = model, model.config, names, layout
+
+    def all(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        several = 1
+        for name in self._names:
+            ways = self._ways(name)
+            several = max(several, len(ways))
+            values[name] = ways[min(self._layout, len(ways) - 1)]
+        if self._layout >= several:
+            raise _NoSuchLayout
+        return self._with_placeholders(values)
+
+    def _ways(self, name: str) -> list[Any]:
+        for pattern, ways in _KINDS:
+            if re.fullmatch(pattern, name):
+                return ways(self)
+        return [torch.ones(_BATCH, _LENGTH, dtype=torch.long)]
+
+    def _with_placeholders(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Tokens of pictures and sound after those of the text, as many as the model makes of them."""
+        if _TEXT not in values:
+            return values
+        kinds = torch.zeros_like(values[_TEXT])
+        placed = "image_embeds_position_mask" in values
+        for number, (what, getter) in enumerate(_FEATURES, start=1):
+            token = next((_found(self._config, f"{what}_{end}") for end in _TOKEN_ENDS), None)
+            token = 0 if token is None and placed else token
+            count = _features(self._model, getter, values) if token is not None else 0
+            if count:
+                more = torch.full((_BATCH, count), token)
+                values[_TEXT] = torch.cat([values[_TEXT], more], dim=1)
+                kinds = torch.cat([kinds, torch.full_like(more, number)], dim=1)
+        for name, value in values.items():
+            if name == "mm_token_type_ids":
+                values[name] = kinds
+            elif name == "image_embeds_position_mask":
+                values[name] = kinds == 1
+            elif name in {"attention_mask", "token_type_ids", "position_ids"}:
+                values[name] = torch.full(kinds.shape, int(value[0, 0]))
+        return values
+
+    # Each returns the ways to lay it out, the likeliest first.
+
+    def _ids(self) -> list[Any]:
+        vocabulary = _of(_text_part(self._config), "vocab_size", default=100)
+        # The lower ids stand for something, such as a picture.
+        codebooks = _of(self._config, "num_codebooks", default=0)
+        shapes: list[tuple[int, ...]] = [(_BATCH, _LENGTH)]
+        if codebooks:
+            several = [(_BATCH, _LENGTH, codebooks), (_BATCH, _LENGTH, codebooks + 1), (_BATCH * codebooks, _LENGTH)]
+            shapes = [*shapes, *several]
+        return [torch.randint(vocabulary // 2, vocabulary, shape) for shape in shapes]
+
+    def _boxes(self) -> list[Any]:
+        return [torch.zeros(_BATCH, _LENGTH, _of(self._config, "dim_bbox", default=4), dtype=torch.long)]
+
+    def _regions(self) -> list[Any]:
+        return [torch.randn(_BATCH, _LENGTH, _of(self._config, "visual_feat_dim", default=WIDTH))]
+
+    def _region_places(self) -> list[Any]:
+        return [torch.rand(_BATCH, _LENGTH, 4)]
+
+    def _images(self) -> list[Any]:
+        channels, (height, width) = self._channels(), self._size()
+        patch = self._patch()
+        grid = _BATCH * (height // patch) * (width // patch)
+        area = channels * patch * patch
+        if any("grid" in name for name in self._names):
+            frames = _of(self._seen(), "temporal_patch_size", default=2)
+            return [
+                torch.randn(grid, frames * area),
+                torch.randn(grid, area),
+                torch.randn(grid, channels, patch, patch),
+                torch.randn(_BATCH, grid // _BATCH, frames * area),
+                torch.randn(1, grid, area),
+            ]
+        if any(name == "spatial_shapes" or name.endswith("_position_ids") for name in self._names):
+            return [torch.randn(_BATCH, grid // _BATCH, area)]
+        picture = (channels, height, width)
+        return [
+            torch.randn(_BATCH, *picture),
+            torch.randn(_BATCH, 1, *picture),
+            torch.randn(_BATCH, 2, *picture),
+            torch.randn(_BATCH, self._frames(), *picture),
+            torch.randn(_BATCH, 1, _of(self._config, "max_num_tiles", default=1), *picture),
+        ]
+
+    def _videos(self) -> list[Any]:
+        picture = (self._channels(), *self._size())
+        return [torch.randn(_BATCH, self._frames(), *picture)]
+
+    def _pixel_mask(self) -> list[Any]:
+        height, width = self._size()
+        patch = self._patch()
+        if any(name == "spatial_shapes" for name in self._names):
+            return [torch.ones(_BATCH, (height // patch) * (width // patch), dtype=torch.long)]
+        return [
+            torch.ones(_BATCH, height, width, dtype=torch.long),
+            torch.ones(_BATCH, 1, height, width, dtype=torch.long),
+        ]
+
+    def _grid(self) -> list[Any]:
+        return [torch.tensor([[1, *self._grid_sides()]] * _BATCH)]
+
+    def _shape(self) -> list[Any]:
+        return [torch.tensor([self._grid_sides()] * _BATCH)]
+
+    def _places(self) -> list[Any]:
+        height, width = self._grid_sides()
+        places = torch.cartesian_prod(torch.arange(height), torch.arange(width))
+        return [places.expand(_BATCH, -1, -1)]
+
+    def _image_sizes(self) -> list[Any]:
+        return [torch.tensor([self._size()] * _BATCH)]
+
+    def _merge_sizes(self) -> list[Any]:
+        return [torch.ones(_BATCH, dtype=torch.long)]
+
+    def _spectrum(self) -> list[Any]:
+        part = _part(self._config, "audio|speech|sound|encoder")
+        fields = ("num_mel_bins", "input_feat_per_channel", "feature_size", "n_mels", "feature_projection_input_dim")
+        bins = _of(part, *fields, default=None) or _of(self._config, *fields, default=80)
+        frames = _of(part, "max_source_positions", default=_FRAMES // 2) * 2
+        return [
+            torch.randn(_BATCH, bins, frames),
+            torch.randn(_BATCH, frames, bins),
+            torch.randn(_BATCH, 1, frames, bins),
+            torch.randn(_BATCH, frames, WIDTH),
+        ]
+
+    def _spectrum_mask(self) -> list[Any]:
+        return [torch.ones(_BATCH, self._spectrum()[0].shape[-1], dtype=torch.long)]
+
+    def _sound(self) -> list[Any]:
+        bins = _of(self._config, "num_mel_bins", default=80)
+        return [
+            torch.randn(_BATCH, _SAMPLES),
+            torch.randn(_BATCH, 1, _SAMPLES),
+            torch.randn(_BATCH, _of(self._config, "max_length", default=1024), bins),
+        ]
+
+    def _sound_mask(self) -> list[Any]:
+        return [torch.ones(_BATCH, _SAMPLES, dtype=torch.long)]
+
+    def _hidden(self) -> list[Any]:
+        if any("grid" in name for name in self._names):
+            return self._images()
+        width = _of(self._config, "hidden_size", default=WIDTH)
+        return [torch.randn(_BATCH, _LENGTH, width), torch.randn(_BATCH, width, _LENGTH)]
+
+    def _encoded(self) -> list[Any]:
+        return [torch.randn(_BATCH, _LENGTH, _of(self._config, "encoder_hidden_size", "hidden_size", default=WIDTH))]
+
+    def _episode(self) -> list[Any]:
+        return [torch.randn(_BATCH, _LENGTH, 1)]
+
+    def _states(self) -> list[Any]:
+        return [torch.randn(_BATCH, _LENGTH, _of(self._config, "state_dim", default=1))]
+
+    def _actions(self) -> list[Any]:
+        return [torch.randn(_BATCH, _LENGTH, _of(self._config, "act_dim", default=1))]
+
+    def _past(self) -> list[Any]:
+        length = _of(self._config, "context_length", default=_LENGTH)
+        lags = max(_of(self._config, "lags_sequence", default=[0]))
+        channels = _of(self._config, "num_input_channels", default=1)
+        return [torch.randn(_BATCH, length + lags), torch.randn(_BATCH, length + lags, channels)]
+
+    def _past_time(self) -> list[Any]:
+        values = self._past()[0]
+        return [torch.randn(*values.shape, _found(self._config, "num_time_features") or 0)]
+
+    def _past_mask(self) -> list[Any]:
+        return [torch.ones_like(way) for way in self._past()]
+
+    # Measures of what is seen.
+
+    def _seen(self) -> Any:
+        return _part(self._config, "vision|image|visual|vit|backbone|encoder")
+
+    def _channels(self) -> int:
+        return int(_of(self._seen(), "num_channels", "in_channels", "in_chans", default=3))
+
+    def _frames(self) -> int:
+        return int(_of(self._config, "num_frames", "frames_per_clip", default=4))
+
+    def _patch(self) -> int:
+        patch = _of(self._seen(), "patch_size", default=PATCH)
+        return int(patch if isinstance(patch, int) else patch[-1])
+
+    def _size(self) -> tuple[int, int]:
+        size = _of(self._seen(), "image_size", "img_size", "input_size", default=IMAGE)
+        sides = list(size.values()) if isinstance(size, Mapping) else size
+        return (sides, sides) if isinstance(sides, int) else (sides[0], sides[-1])
+
+    def _grid_sides(self) -> tuple[int, int]:
+        height, width = self._size()
+        return height // self._patch(), width // self._patch()
+
+
+_I = _Inputs
+_KINDS = (
+    (r"(?:.*_)?input_ids", _I._ids),
+    (r"bbox|visual_bbox", _I._boxes),
+    (r"visual_feats", _I._regions),
+    (r"visual_pos", _I._region_places),
+    (r"pixel_values|.*_pixel_values|image", _I._images),
+    (r"pixel_values_videos", _I._videos),
+    (r"pixel_mask|pixel_attention_mask", _I._pixel_mask),
+    (r"(?:.*_)?grid_thw", _I._grid),
+    (r"(?:pixel|image)_position_ids", _I._places),
+    (r"image_grid_hw|spatial_shapes|target_sizes.*", _I._shape),
+    (r"image_sizes", _I._image_sizes),
+    (r".*merge_sizes", _I._merge_sizes),
+    (r"(?:.*_)?input_features", _I._spectrum),
+    (r"input_features_mask|feature_attention_mask|output_attention_mask", _I._spectrum_mask),
+    (r"(?:.*_)?input_values|inputs", _I._sound),
+    (r"padding_mask|input_values_mask", _I._sound_mask),
+    (r"encoder_hidden_states", _I._encoded),
+    (r"rewards|returns_to_go", _I._episode),
+    (r"states", _I._states),
+    (r"actions", _I._actions),
+    (r"(?:.*_)?hidden_states|.*_embeds|latents", _I._hidden),
+    (r"past_values", _I._past),
+    (r"past_time_features", _I._past_time),
+    (r"past_observed_mask|observed_mask", _I._past_mask),
+)
+_FEATURES = (("image", "get_image_features"), ("video", "get_video_features"), ("audio", "get_audio_features"))
+_TOKEN_ENDS = ("token_id", "token_index", "patch_id")
+
+
+def _features(model: Any, getter: str, values: Mapping[str, Any]) -> int:
+    """How many vectors an example's pictures or sound become; 0 where the model itself will say what it misses."""
+    owner = next((module for module in model.modules() if hasattr(module, getter)), None)
+    if owner is None:
+        return 0
+    made = getattr(owner, getter)
+    known = inspect.signature(made).parameters
+    needed = [name for name, one in known.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+    if not set(needed).issubset(values):
+        return 0
+    try:
+        with torch.no_grad():
+            features = made(**{name: value for name, value in values.items() if name in known})
+    except Exception:  # noqa: BLE001 - the call of the model has the same
+        return 0
+    features = getattr(features, "pooler_output", features)
+    parts = [features] if isinstance(features, torch.Tensor) else list(features)
+    return sum(part.numel() // part.shape[-1] for part in parts) // _BATCH
+
+
+def _found(config: Any, field: str) -> Any:
+    return next((value for one in _parts(config) if (value := getattr(one, field, None)) is not None), None)
+
+
+def _of(config: Any, *fields: str, default: Any) -> Any:
     """The field of the configuration, or of one of its parts."""
-    parts = [getattr(config, part, None) for part in getattr(config, "sub_configs", {})]
-    found = (getattr(one, field, None) for one in (config, *parts) for field in fields)
+    found = (getattr(one, field, None) for one in _parts(config) for field in fields)
     return next((value for value in found if value), default)
 
 
-def _size(config: Any) -> tuple[int, int]:
-    size = _of(config, "image_size", "img_size", "input_size", default=64)
-    sides = list(size.values()) if isinstance(size, Mapping) else size
-    return (sides, sides) if isinstance(sides, int) else (sides[0], sides[-1])
+def _parts(config: Any) -> list[Any]:
+    """The configuration, its parts, and theirs."""
+    inner = [value for value in vars(config).values() if isinstance(value, PreTrainedConfig)]
+    return [config, *(part for one in inner for part in _parts(one))]
+
+
+def _part(config: Any, names: str) -> Any:
+    named = [
+        value
+        for name, value in vars(config).items()
+        if isinstance(value, PreTrainedConfig) and re.search(names, name)
+    ]
+    return named[0] if named else config
+
+
+def _text_part(config: Any) -> Any:
+    return config.get_text_config()
 
 
 # Smaller configurations.
 
 
 WIDTH, HEADS, HEAD_WIDTH, INNER, VOCABULARY, POSITIONS, IMAGE, PATCH = 32, 4, 8, 64, 128, 64, 32, 8
+_KEPT = 1 << 62
 
-_LAYERS = r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?"
+# The first pattern that matches the whole name decides the most that a field may be.
 _DEPTHS = (
+    # Every which layer is of another kind.
+    (r".*(?:period|interval|layer_group_size|every_n_layers|sliding_window_pattern|dense_replace)", 2),
+    (r".*(?:layer|attn|expert)_offset", 1),
     (r".*vocab(?:_size)?(?:_.*)?", VOCABULARY),
-    (r"(?:num|n)_.*experts|.*expert_num", HEADS),
+    (r"(?:num|n)_(?:.*_)?experts|.*expert_num", HEADS),
 )
 _WIDTHS = (
+    (r"mamba_(?:n|num)_heads|n_mamba_heads", 2 * WIDTH // HEAD_WIDTH),  # Mamba's inner width is twice the model's
+    (r"mamba_d_ssm", 2 * WIDTH),
+    (r"index_.*top_?k", _KEPT),
+    (r"attention_window", 8),
+    (r"upsample_groups", WIDTH),
+    (r"num_groups|num_filters|.*num_queries|.*num_proposals", 8),
     (r".*(?:key_value|kv)_?heads?|num_kv.*|.*n_head_kv", 2),
-    (r".*(?:head_dim|head_size|head_width|dim_head|d_kv|kv_channels|lora_rank|rope_dim)", HEAD_WIDTH),
-    (r".*experts_per_tok.*|.*top_?k.*|.*n_group|.*topk_group", 1),
+    (r".*(?:head_?dim|head_size|head_width|dim_head|d_head|d_kv|kv_channels|lora_rank|rope_dim|rotary_dim)", HEAD_WIDTH),
+    (r".*experts_per_tok.*|.*top_?k.*|.*n_group|.*expert_groups?|.*topk_group", 1),
     (r".*heads?", HEADS),
     (r".*(?:positions?|position_embeddings|seq_len(?:gth)?|source_length|n_ctx)", POSITIONS),
     (r".*(?:image|img|input|crop)_(?:size|resolution)", IMAGE),
     (r".*patch_size", PATCH),
     (r".*(?:intermediate|ffn|feedforward|ff|mlp|inner).*(?:size|dim)|n_inner|d_ff", INNER),
-    (r".*(?:size|width|sizes|channels|dim|dims)|d_model|n_embd|d_[a-z]+", WIDTH),
+    # Sizes of other things than weights, by which the weights are made.
+    (
+        r".*(?:kernel|window|chunk|stride|batch|num|block|hop|fft|type|pool|group|memory|bucket|mask|norm)"
+        r".*(?:size|dim).*",
+        _KEPT,
+    ),
+    (r".*(?:size|width|sizes|channels|dim|dims|out_features)|d_model|n_embd|d_[a-z]+", WIDTH),
 )
-# Sizes of other things than weights, by which the weights are made.
-_OTHER = (
-    r".*(?:kernel|window|chunk|stride|batch|num|block|hop|fft|type|pool|group|memory|bucket|mask|norm).*(?:size|dim).*"
-)
+_LAYERS = r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?"
+# Experts come after vocabularies and after what is a group of them.
+_EVERYTHING = (*_DEPTHS[:3], *_WIDTHS[:9], _DEPTHS[3], *_WIDTHS[9:])
+
+_TOKENS = r".*(?:token_id|token_index|patch_id)"
+_KV_HEADS, _HEADS = r"num_key_value_heads|num_kv_heads|n_head_kv", r"num_attention_heads|num_heads|n_heads?"
+_LAYER_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth")
+_INDICES = r"(?:.*_)?(?:index(?:es)?|indices|idxs?|layer_ids|layers)"
+# What a configuration leaves open, and the model cannot do without.
+_OF_EXPERTS = r"(?:num|n)_(?:.*_)?experts|num_experts(?:_per_tok)?|top_k_experts|moe_intermediate_size"
+_OPEN = {
+    "prediction_length": 4,
+    "head_dim": HEAD_WIDTH,
+    "num_key_value_heads": HEADS,
+    "attn_layer_indices": [1],
+    "mlp_layer_types": ["dense", "sparse"],
+    "vocab_size": VOCABULARY,
+    "vocabulary_map": {"<image>": 4, "<|extra_200|>": 5, "IMGIMGBS6A": 6},  # what stands for pictures
+}
+# Block-sparse attention falls back to this on short texts, for good.
+_WORDS = {
+    "attention_type": {"block_sparse": "original_full"},
+    "backbone": {"resnet50": "test_resnet"},  # of timm
+}
+
+# Networks whose widths and depths are multiplied once more; the last width is written in the model.
+_SCALES = {"width_coefficient": 1.0, "depth_coefficient": 1.0, "hidden_dim": 1280}
+
+# Architectures whose fields hang together in a way that their names do not tell.
+_SINGULAR: dict[str, dict[str, Any]] = {
+    "bridgetower": {"hidden_size": 64},  # the heads are as many as the width has times 64
+    "bridgetower_vision_model": {"hidden_size": 64},
+    "bridgetower_text_model": {"hidden_size": 64},
+    # Left empty, and read for each kind of layer.
+    "cohere_compass_text": {
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+        }
+    },
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2, "clip_qkv": 8}},  # left out by its own default
+    "esm": {"pad_token_id": 1, "mask_token_id": 2},
+    "gemma4_assistant": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0}},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+}
 
 
-def _rules(*rules: tuple[str, int]) -> tuple[tuple[re.Pattern[str], int], ...]:
-    return tuple((re.compile(pattern), most) for pattern, most in rules)
-
-
-Rules = tuple[tuple[re.Pattern[str], int], ...]
-_KEPT = 1 << 62
-# The first pattern that matches the whole name decides the most that a field may be.
-_EVERYTHING = (_DEPTHS[0], *_WIDTHS[:3], _DEPTHS[1], *_WIDTHS[3:7], (_OTHER, _KEPT), *_WIDTHS[7:])
-
-
-def shrunk(default: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What to change in a configuration given as plain data, the smallest first.
+def shrunk(config: Any, *, rotates_sections: bool) -> Iterator[dict[str, Any]]:
+    """What to change in a configuration, the smallest first.
 
     Everything; with four layers, which mixed architectures repeat; for widths that hang together in a way of their own,
     the depth alone; nothing.
     """
     for depth, rules in ((2, _EVERYTHING), (4, _EVERYTHING), (2, _DEPTHS)):
-        yield dict(_changes(default, _rules((_LAYERS, depth), *rules)))
+        yield dict(_Shrinking(depth, ((_LAYERS, depth), *rules), rotates_sections=rotates_sections).changes(config))
     yield {}
 
 
-def _changes(default: Mapping[str, Any], rules: Rules) -> Iterator[tuple[str, Any]]:
-    tokens = iter(range(3, VOCABULARY))
-    for name, value in default.items():
-        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and "id" not in name:
-            inner = dict(_changes(value, rules))
-            # A part of the configuration fills in what is left out; plain data does not.
-            kept = {"model_type": value["model_type"]} if "model_type" in value else value
-            yield name, {**kept, **inner}
-        elif name.endswith("token_id") and isinstance(value, int) and value >= VOCABULARY:
-            yield name, next(tokens)
-        elif name == "mrope_section":
-            yield name, [2, 1, 1]  # together half of HEAD_WIDTH
-        else:
-            most = next((most for pattern, most in rules if pattern.fullmatch(name)), _KEPT)
-            if (small := _at_most(value, most)) != value:
+class _Shrinking:
+    """One way to make configurations smaller."""
+
+    def __init__(self, depth: int, rules: tuple[tuple[str, int], ...], *, rotates_sections: bool) -> None:
+        self._depth, self._rules, self._rotates_sections = depth, rules, rotates_sections
+
+    def changes(self, config: Any) -> Iterator[tuple[str, Any]]:
+        parts = {name: part for name in config.to_dict() if (part := _part_or_left_out(config, name)) is not None}
+        plain = {
+            name: value for name, value in config.to_dict().items() if name not in parts and not _derived(config, name)
+        }
+        for name, part in parts.items():
+            # A part of the configuration fills in what is left out.
+            own, usual = part.to_dict(), type(part)().to_dict()
+            kept = {
+                field: value
+                for field, value in own.items()
+                if field == "model_type" or (value is not None and usual.get(field) != value)
+            }
+            yield name, {**kept, **dict(self.changes(part))}
+        yield from self._of_fields(plain)
+        yield from _SINGULAR.get(config.model_type, {}).items()
+
+    def _of_fields(self, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        taken = {value for name, value in fields.items() if re.fullmatch(_TOKENS, name) and isinstance(value, int)}
+        tokens = (token for token in range(3, VOCABULARY) if token not in taken)
+        layers = next((fields[name] for name in _LAYER_COUNTS if isinstance(fields.get(name), int)), 0)
+        for name, value in fields.items():
+            if re.fullmatch(_TOKENS, name) and isinstance(value, int) and value >= VOCABULARY:
+                yield name, next(tokens)
+            elif value is None and re.fullmatch("image_token_(?:id|index)", name):
+                yield name, next(tokens)
+            elif value is None and name in _OPEN:
+                yield name, _OPEN[name]
+            elif value is None and re.fullmatch(_OF_EXPERTS, name):
+                yield name, next(most for pattern, most in self._rules if re.fullmatch(pattern, name))
+            elif (small := self._smaller(name, value, layers, fields)) != value:
                 yield name, small
 
+    def _smaller(self, name: str, value: Any, layers: int, fields: Mapping[str, Any]) -> Any:
+        listed = isinstance(value, (list, tuple)) and bool(value) and layers > self._depth
+        if name == "per_layer_config" and isinstance(value, Mapping):
+            kept = {layer: one for layer, one in value.items() if int(layer) < self._depth}
+            return {layer: {**one, **dict(self._of_fields(one))} for layer, one in kept.items()}
+        if name == "rope_parameters" and isinstance(value, Mapping):
+            return self._rotation(value)
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and "id" not in name:
+            return {**value, **dict(self._of_fields(value))}
+        if listed and len(value) == layers and isinstance(value[0], (str, bool)):
+            return type(value)(_each_kind(value, self._depth))
+        if listed and len(value) == layers:
+            return self._smaller(name, type(value)(list(value)[: self._depth]), 0, fields)
+        if listed and name in {"out_features", "out_indices"}:
+            return type(value)(self._stages(value))
+        if listed and re.fullmatch(_INDICES, name) and all(isinstance(one, int) for one in value):
+            return type(value)(sorted({min(layer, self._depth - 1) for layer in value}))
+        if isinstance(value, str):
+            return _WORDS.get(name, {}).get(value, value)
+        if "expand" in fields and name == "num_heads":
+            return fields["expand"] * WIDTH // HEAD_WIDTH  # Mamba's inner width is a multiple of the model's
+        if "width_coefficient" in fields and name in _SCALES:
+            return _SCALES[name]
+        most = next((most for pattern, most in self._rules if re.fullmatch(pattern, name)), _KEPT)
+        if most == 2 and re.fullmatch(_KV_HEADS, name) and value in _values(fields, _HEADS):  # noqa: PLR2004
+            most = HEADS  # attention without groups stays without
+        return _at_most(value, most, powers_of_two=most == HEADS)
 
-def _at_most(value: Any, most: int) -> Any:
+    def _stages(self, stages: Any) -> list[Any]:
+        """Of a network whose layers are its stages, the last ones; `stem` comes before them."""
+        last = range(max(1, self._depth - len(stages) + 1), self._depth + 1)
+        return [f"stage{number}" if isinstance(stages[0], str) else number for number in last]
+
+    def _rotation(self, rope: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Sections of time, height and width are together half of what is rotated of a head."""
+        if any(isinstance(one, Mapping) for one in rope.values()):
+            return {kind: self._rotation(one) if isinstance(one, Mapping) else one for kind, one in rope.items()}
+        if not ("mrope_section" in rope or (self._rotates_sections and "rope_type" in rope)):
+            return rope
+        half = int(HEAD_WIDTH * rope.get("partial_rotary_factor", 1)) // 2
+        return {**rope, "mrope_section": [max(half // 4, 1)] * 2 + [half - 2 * max(half // 4, 1)]}
+
+
+def _part_or_left_out(config: Any, name: str) -> Any:
+    """A part of the configuration; what sees or hears is there even where it may be left out."""
+    value = vars(config).get(name)
+    if isinstance(value, PreTrainedConfig):
+        return value
+    spec = getattr(config, "sub_configs_defaults", {}).get(name)
+    if value is None and spec is not None and re.fullmatch("(?:vision|audio)_config", name):
+        return spec.default_config
+    return None
+
+
+# Derived by the class, but not for few layers and narrow heads.
+_GIVEN = r"rope_parameters|out_features|out_indices|per_layer_config|.*layer_types|layers_block_type|block_types|.*_config"
+
+
+def _derived(config: Any, name: str) -> bool:
+    """The class makes the field of others where it is left out, and they are smaller now."""
+    if not dataclasses.is_dataclass(config) or re.fullmatch(_GIVEN, name):
+        return False
+    declared = {field.name: field.default for field in dataclasses.fields(config)}
+    value = vars(config).get(name)
+    return name not in declared or (declared[name] is None and isinstance(value, int) and name not in _OPEN)
+
+
+def _values(fields: Mapping[str, Any], names: str) -> list[Any]:
+    return [value for name, value in fields.items() if re.fullmatch(names, name)]
+
+
+def _each_kind(kinds: Any, depth: int) -> list[Any]:
+    """As many layers, of as many kinds as there are."""
+    first_of_each = [kinds.index(kind) for kind in dict.fromkeys(kinds)]
+    others = [position for position in range(len(kinds)) if position not in first_of_each]
+    return [kinds[position] for position in sorted([*first_of_each, *others][:depth])]
+
+
+def _at_most(value: Any, most: int, *, powers_of_two: bool = False) -> Any:
     match value:
         case bool():
             return value
         case int():
-            return min(value, most)
+            small = min(value, most)
+            return 1 << (small.bit_length() - 1) if powers_of_two and small > 0 else small
         case list() | tuple():
-            return type(value)(_at_most(item, most) for item in value)
+            return type(value)(_at_most(item, most, powers_of_two=powers_of_two) for item in value)
     return value
