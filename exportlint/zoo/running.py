@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from torch.nn.modules import module as hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,6 +37,37 @@ def first_that_runs(
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
     raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})") from why
+
+
+class _TooLarge(Exception):  # noqa: N818 - the library's code that makes the model is to let it through
+    pass
+
+
+def within(most_parameters: int, most_modules: int, make: Callable[[], Any]) -> Any:
+    """What `make` makes. It is stopped, with a RuntimeError, as soon as the model becomes larger than this."""
+    parameters, modules = 0, 0
+
+    def count_parameter(_module: Any, _name: str, parameter: Any) -> None:
+        nonlocal parameters
+        parameters += 0 if parameter is None else parameter.numel()
+        if parameters > most_parameters:
+            raise _TooLarge
+
+    def count_module(_module: Any, _name: str, _child: Any) -> None:
+        nonlocal modules
+        modules += 1
+        if modules > most_modules:
+            raise _TooLarge
+
+    # The exception is gone before the next is raised: its frames would keep what was made in memory.
+    with (
+        contextlib.suppress(_TooLarge),
+        hooks.register_module_parameter_registration_hook(count_parameter),
+        hooks.register_module_module_registration_hook(count_module),
+    ):
+        return make()
+    size = f"{most_parameters:,} parameters" if parameters > most_parameters else f"{most_modules:,} modules"
+    raise RuntimeError(f"it has more than {size}, and nobody knows how to make it smaller")
 
 
 def call(maker: str, options: Mapping[str, Any], *given: str) -> str:
