@@ -174,6 +174,8 @@ def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float, *
     fix       try rewrites where its export fails, of installed packages too, in what is left of the time
     """
     began, started = time.monotonic(), _now()
+    # The library is imported once a worker, as torch is.
+    options = replace(options, preload=(job.target.zoo,)) if job.target.zoo else options
     try:
         result = _tried(job, options, mode, seconds, started)
         left = seconds - (time.monotonic() - began)
