@@ -45,6 +45,7 @@ class SweepSettings:
     lower: tuple[str, ...]
     dynamic: str | None
     quick: bool
+    only: tuple[str, ...]
     fix: bool
     shard: str | None
     retry: tuple[str, ...]
@@ -111,6 +112,14 @@ def _store_option(command: Any) -> Any:
     TRY, "--shard", metavar="WHICH/OF", show_default="1/1", help="Only a share of the targets, for several machines."
 )
 @option(TRY, "--quick", is_flag=True, help="Only load, run in eager and export.")
+@option(
+    TRY,
+    "--only",
+    multiple=True,
+    metavar="STAGES",
+    show_default="all that have something to do",
+    help="Only these stages besides load and eager, as export-non-strict,soundness.",
+)
 @option(
     TRY,
     "--fix",
@@ -235,9 +244,20 @@ def _options(how: SweepSettings, config: Config) -> TrialOptions:
         lowering=lowering_options(config, cache=True),
         dynamic=how.dynamic,
         quick=how.quick,
+        only=_stages(flat(how.only)),
         python=how.python,
         **limits(how.timeout, how.memory, None),
     )
+
+
+def _stages(names: Sequence[str]) -> tuple[str, ...]:
+    from exportlint.trial.protocol.stages import EAGER, LADDER, LOAD, SCRIPT  # noqa: PLC0415 (as above)
+
+    known = [stage.name for stage in LADDER]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--only: there is no stage {name}{nearest(name, known)}; stages are {', '.join(known)}")
+    return (SCRIPT.name, LOAD.name, EAGER.name, *names) if names else ()
 
 
 def _shard(text: str | None) -> tuple[int, int]:

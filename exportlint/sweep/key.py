@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.sweep.result import Planned
+from exportlint.trial.protocol.stages import SOUNDNESS
 from exportlint.trial.protocol.target import PARTS, is_file_source
 from exportlint.version import __version__
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from exportlint.sweep.closure import SourceReader
     from exportlint.trial.protocol.options import TrialOptions
-    from exportlint.trial.protocol.target import Target
+from exportlint.trial.protocol.target import Target
 
 
 def planned(
@@ -57,8 +58,19 @@ def options_of(options: TrialOptions, *, fix: bool) -> dict[str, Any]:
         "quick": options.quick,
         "timeout": options.timeout,
         "memory_mb": options.memory_mb,
-        **({"fix": True} if fix else {}),  # without it, the keys of before there were repairs
+        # Where they were not asked for, the keys are those of before they could be.
+        **({"fix": True} if fix else {}),
+        **({"only": sorted(options.only)} if options.only else {}),
     }
+
+
+def compares(options: Mapping[str, Any]) -> bool:
+    """Does a sweep that was asked for so compare programs with eager?
+
+    >>> compares({"quick": True}), compares({"only": ["eager", "soundness"]}), compares({})
+    (False, True, True)
+    """
+    return not options.get("quick") and SOUNDNESS.name in options.get("only", (SOUNDNESS.name,))
 
 
 def _files(target: Target) -> Iterator[str]:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from exportlint.config.settings import CommandLine, load_config
-from exportlint.output.sweeps.judgement import JudgedRule, Judgement, as_json, page_of
+from exportlint.output.sweeps.judgement import JudgedRule, Judgement, as_json, of_json, page_of
 from exportlint.output.sweeps.page import as_text
 from exportlint.sweep.result import Cause, Planned, SweepResult, SweptOutcome, SweptStage
 from exportlint.sweep.store import opened
@@ -81,6 +81,7 @@ def test_each_finding_is_right_false_or_not_known_and_what_nobody_tells_is_named
     ]
     assert (found.failing_lines, found.missed_lines, found.fine_lines, found.absent) == (2, 1, 2, ("elsewhere.py",))
     jsonschema.validate(json.loads(as_json(found)), SCHEMA)
+    assert page_of(of_json(as_json(found))) == page_of(found)
     assert as_text(page_of(found)).splitlines()[0] == (
         "torch 2.13.0: of 2 lines at which exports fail 1 are told; 1 findings are right, 1 false, on 2 lines that are "
         "known to be fine"
@@ -93,4 +94,4 @@ def test_no_line_is_fine_where_nobody_compared_with_eager(options: dict[str, obj
     found = judgement({"modes": ["non-strict"], **options}, soundness)
     assert found.rules == (JudgedRule("data-dependent-branch", hits=1, false_alarms=0, unjudged=2),)
     assert "0 lines that are known to be fine" in found.headline
-    assert found.headline.endswith("(a quick sweep compares nothing)") == ("quick" in options)
+    assert found.headline.endswith("(the sweep compared nothing with eager)") == ("quick" in options)

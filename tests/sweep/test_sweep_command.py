@@ -138,6 +138,7 @@ def test_shards_become_the_store_of_one_machine(project: Path) -> None:
         (["transformers:bret*"], "transformers:bret*: no model of transformers has such a name; the nearest is `bert`"),
         (["nets", "--shard", "3/2"], "--shard: write WHICH/OF, from 1/N to N/N, as in 2/4, not 3/2"),
         (["nets", "--retry", "crash"], "--retry: there is no `crash`; the nearest is `crashed`"),
+        (["nets", "--only", "sound"], "--only: there is no stage sound; the nearest is `soundness`; stages are load, "),
         (["nowhere"], "nowhere: no such file or folder"),
         (["show"], "exportlint-sweep.sqlite: there is no such store; `exportlint sweep` writes one"),
         (["export", "a.csv"], "a.csv: its name decides the format"),

@@ -14,7 +14,7 @@ from processes import exportlint
 
 from exportlint.output.sweeps.charts import Bars, HeatMap, as_svg
 from exportlint.output.sweeps.page import Page, Section, Table, as_html, as_markdown, as_text, relative
-from exportlint.output.sweeps.summary import as_json, page_of, summarized
+from exportlint.output.sweeps.summary import as_json, of_json, page_of, summarized
 from exportlint.sweep.result import Cause, GraphBreak, Planned, Repair, SweepResult, SweptOutcome, SweptStage
 from exportlint.sweep.store import opened
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -142,6 +142,8 @@ def test_a_cause_is_told_once_for_all_lines_of_its_kind(store: Path) -> None:
         assert cause.message == f"`…` branches on a value: {REFUSES}"
         assert (cause.mend, cause.tried) == (WRITE, 2)
         data = json.loads(as_json(summarized(made, made.sweeps()[0])))
+        again = of_json(json.dumps(data))
+        assert page_of(again) == page_of(summarized(made, made.sweeps()[0]))
     jsonschema.validate(data, SCHEMA)
     assert [one["after"] for one in data["repairs"]] == ["exports", "refused"]
     assert data["lowerings"][1] == {"family": "zoo:tree", "lowering": "tvm", "passed": 0, "tried": 2}

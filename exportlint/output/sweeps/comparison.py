@@ -6,13 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from exportlint.output.sweeps.page import Page, Section, Table
+from exportlint.sweep.comparison import Change, Comparison
+from exportlint.sweep.key import compares
+from exportlint.sweep.result import SweptOutcome
+from exportlint.sweep.store import Row, Sweep
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from exportlint.sweep.comparison import Change, Comparison
-    from exportlint.sweep.store import Row, Sweep
 
 VERSION = 1
 _MORE = "exportlint sweep compare --output-format json"
@@ -39,6 +41,30 @@ def as_json(comparison: Comparison) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
+def of_json(text: str) -> Comparison:
+    """The comparison again, of what `as_json` made of it; of its sweeps and targets what stands on the page."""
+    data = json.loads(text)
+
+    def sweep(side: str) -> Sweep:
+        one = data[side]
+        return Sweep(one["sweep"], one["started"], tuple(one["specs"]), one["options"], one["torch"])
+
+    def change(one: dict[str, Any]) -> Change:
+        rows = [
+            Row("", one["target"], "", "", _swept(side["outcome"]), side["detail"], side["seconds"])
+            for side in (one["before"], one["after"])
+        ]
+        return Change(one["target"], *rows)
+
+    lists: dict[str, Any] = {name: [change(one) for one in data[name]] for name in (*_CHANGES, "slower")}
+    rest = {name: data[name] for name in ("same", "unknown", "only_before", "only_after")}
+    return Comparison(sweep("before"), sweep("after"), **lists, **rest)
+
+
+def _swept(outcome: str | None) -> SweptOutcome | None:
+    return SweptOutcome(outcome) if outcome else None
+
+
 def headline(comparison: Comparison) -> str:
     """What changed, in one sentence."""
     counts = {
@@ -54,7 +80,13 @@ def headline(comparison: Comparison) -> str:
 
 
 def _sweep(sweep: Sweep) -> dict[str, Any]:
-    return {"torch": sweep.torch, "sweep": sweep.number, "started": sweep.started, "specs": list(sweep.specs)}
+    return {
+        "torch": sweep.torch,
+        "sweep": sweep.number,
+        "started": sweep.started,
+        "specs": list(sweep.specs),
+        "options": dict(sweep.options),
+    }
 
 
 def _change(one: Change) -> dict[str, Any]:
@@ -72,8 +104,8 @@ def page_of(comparison: Comparison) -> Page:
     before, after = comparison.before.options, comparison.after.options
     if other := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         notes.append(f"The sweeps were not asked for the same ({', '.join(other)}): what changed may come of that.")
-    if before.get("quick") or after.get("quick"):
-        notes.append("A quick sweep compares nothing with eager: what silently computes something else is not seen.")
+    if not (compares(before) and compares(after)):
+        notes.append("One of them compared nothing with eager: what silently computes something else is not seen.")
     return Page(headline(comparison), list(_sections(comparison)), _MORE, notes)
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from exportlint.output.sweeps.page import Page, Section, Table
+from exportlint.sweep.key import compares
+from exportlint.sweep.store import Sweep
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from exportlint.sweep.store import Sweep
 
 VERSION = 1
 _MORE = "exportlint sweep judge --output-format json"
@@ -58,7 +58,7 @@ class Judgement:
         """In one sentence."""
         told = self.failing_lines - self.missed_lines
         hits, alarms = sum(one.hits for one in self.rules), sum(one.false_alarms for one in self.rules)
-        quick = " (a quick sweep compares nothing)" if self.sweep.options.get("quick") else ""
+        quick = "" if compares(self.sweep.options) else " (the sweep compared nothing with eager)"
         return (
             f"torch {self.sweep.torch}: of {self.failing_lines} lines at which exports fail {told} are told; "
             f"{hits} findings are right, {alarms} false, on {self.fine_lines} lines that are known to be fine{quick}"
@@ -82,6 +82,20 @@ def as_json(judgement: Judgement) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
+def of_json(text: str) -> Judgement:
+    """The judgement again, of what `as_json` made of it; of its sweep the number and the torch."""
+    data = json.loads(text)
+    return Judgement(
+        Sweep(data["sweep"], "", (), torch=data["torch"]),
+        [JudgedRule(**one) for one in data["rules"]],
+        [Missed(**{**one, "places": tuple(one["places"])}) for one in data["missed"]],
+        data["failing_lines"],
+        data["missed_lines"],
+        data["fine_lines"],
+        data["absent"],
+    )
+
+
 def page_of(judgement: Judgement) -> Page:
     """The page."""
     absent = (
@@ -101,5 +115,9 @@ def _sections(judgement: Judgement) -> Iterator[Section]:
         heads = ("targets", "lines", "told as", "what torch does", "first", "try")
         yield Section("What no rule tells, that of most targets first", [Table(heads, rows, "causes", _MOST)])
     if judgement.rules:
-        counted = [(one.rule, one.hits, one.false_alarms, one.unjudged) for one in judgement.rules]
-        yield Section("Rules", [Table(("rule", "hits", "false alarms", "not known"), counted, "rules", len(counted))])
+        worst = sorted(judgement.rules, key=lambda one: (-one.false_alarms, -one.hits, -one.unjudged, one.rule))
+        counted = [(one.rule, one.hits, one.false_alarms, one.unjudged) for one in worst]
+        yield Section(
+            "Rules, those with false alarms first",
+            [Table(("rule", "hits", "false alarms", "not known"), counted, "rules", len(counted))],
+        )

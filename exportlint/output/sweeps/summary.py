@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.output.sweeps.charts import Bars, HeatMap
 from exportlint.output.sweeps.page import Cell, Page, Section, Table
+from exportlint.sweep.key import compares
 from exportlint.sweep.result import SweptOutcome
+from exportlint.sweep.store import CommonBreak, CommonCause, Repaired, Row, Sweep
 from exportlint.trial.protocol.outcomes import FAILED, PASSED
 from exportlint.trial.protocol.stages import LADDER
 from exportlint.version import __version__
@@ -20,7 +22,7 @@ from exportlint.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from exportlint.sweep.store import CommonBreak, CommonCause, Repaired, Row, Store, Sweep
+    from exportlint.sweep.store import Store
 
 VERSION = 1
 _WAITING = ""  # the outcome of what was not tried yet
@@ -116,6 +118,32 @@ def as_json(summary: SweepSummary) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
+def of_json(text: str) -> SweepSummary:
+    """The summary again, of what `as_json` made of it, which is small enough for a repository."""
+    data = json.loads(text)
+    sweep = Sweep(data["sweep"], data["started"], tuple(data["specs"]), data["options"], data["torch"])
+    lowerings: dict[str, dict[str, tuple[int, int]]] = {}
+    for one in data["lowerings"]:
+        lowerings.setdefault(one["family"], {})[one["lowering"]] = (one["passed"], one["tried"])
+    return SweepSummary(
+        sweep,
+        _unnamed(data["outcomes"]),
+        _unnamed(data["families"]),
+        [(one["name"], one["status"], one["targets"], one["seconds"]) for one in data["stages"]],
+        [CommonCause(**one) for one in data["causes"]],
+        [CommonBreak(**one) for one in data["breaks"]],
+        lowerings,
+        [_repaired(one) for one in data["repairs"]],
+        [Row(**{**one, "outcome": SweptOutcome(one["outcome"])}) for one in data["failing"]],
+    )
+
+
+def _repaired(data: Mapping[str, Any]) -> Repaired:
+    rewrites = tuple((one["rule"], one["description"]) for one in data["rewrites"])
+    sides = {side: SweptOutcome(data[side]) for side in ("before", "after")}
+    return Repaired(**{**data, **sides, "rewrites": rewrites})
+
+
 def _repair(one: Repaired) -> dict[str, Any]:
     rewrites = [{"rule": rule, "description": description} for rule, description in one.rewrites]
     return {**asdict(one), "before": one.before.value, "after": one.after.value, "rewrites": rewrites}
@@ -123,6 +151,13 @@ def _repair(one: Repaired) -> dict[str, Any]:
 
 def _named(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     return {name: {outcome or "waiting": number for outcome, number in some.items()} for name, some in counts.items()}
+
+
+def _unnamed(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {
+        name: {_WAITING if outcome == "waiting" else outcome: number for outcome, number in some.items()}
+        for name, some in counts.items()
+    }
 
 
 def page_of(summary: SweepSummary) -> Page:
@@ -135,12 +170,12 @@ def page_of(summary: SweepSummary) -> Page:
         "sweep": " ".join(summary.sweep.specs),
         "begun": f"{summary.sweep.started.partition('.')[0].replace('T', ' ')} UTC",
     }
-    notes = ["A quick sweep compares nothing with eager: `exports` says no more than that it exports."]
+    notes = ["It compared nothing with eager: `exports` says no more than that a model exports."]
     return Page(
         summary.headline,
         list(_sections(summary)),
         _MORE,
-        notes if options.get("quick") else (),
+        () if compares(options) else notes,
         {name: value for name, value in facts.items() if value},
     )
 
