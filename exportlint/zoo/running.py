@@ -21,7 +21,10 @@ Built = tuple[Any, tuple[Any, ...], dict[str, Any], ModelCode]
 def first_that_runs(
     variants: Iterable[Variant], make: Callable[[Variant], Any], inputs: Callable[[Any], Iterable[ModelInputs]]
 ) -> tuple[Variant, Any, tuple[Any, ...], dict[str, Any]]:
-    """The variant, its model and inputs that it accepts. RuntimeError with the first reason when there is none."""
+    """The variant, its model and inputs that it accepts.
+
+    RuntimeError with the first reason when there is none; ImportError for what is not installed.
+    """
     why: Exception | None = None
     for variant in variants:
         try:
@@ -34,6 +37,8 @@ def first_that_runs(
                     why = why or exc
                 else:
                     return variant, model, args, kwargs
+        except ImportError:
+            raise
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
     raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})") from why

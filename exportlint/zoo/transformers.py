@@ -11,7 +11,9 @@ stand for pictures or sound are as many as the model makes of them.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,16 +45,32 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
             raise RuntimeError(f"it has {parameters:,} parameters, and nobody knows how to make it smaller")
         return cls(cls.config_class(**given))
 
-    changes, model, args, kwargs = first_that_runs(_variants(cls), make, _inputs)
+    if cls.forward is torch.nn.Module.forward:
+        raise RuntimeError(f"{cls.__name__} has no forward, it only generates")
+    if "inference_session" in inspect.signature(cls.forward).parameters:
+        raise RuntimeError(f"{cls.__name__} takes a session of inference, which is no tensor")
+    try:
+        changes, model, args, kwargs = first_that_runs(_variants(cls), make, _inputs)
+    except ImportError as exc:
+        raise RuntimeError(_missing(exc)) from exc
     made = f"transformers.{cls.__name__}"
     config = call(f"{made}.config_class", {**changes, **options})
     return model, args, kwargs, ("import transformers", f"{made}({config}).eval()")
 
 
+def _missing(exc: ImportError) -> str:
+    """transformers says in many sentences which library it lacks."""
+    said = re.search(r"requires the (\S+) library", str(exc))
+    package = said[1] if said else exc.name
+    return f"needs {package}, which is not installed: pip install {package}" if package else str(exc)
+
+
 def _variants(cls: Any) -> Iterator[dict[str, Any]]:
-    source = inspect.getsource(inspect.getmodule(cls) or cls)
-    default = cls.config_class(**_SINGULAR.get(cls.config_class.model_type, {}))
-    return shrunk(default, rotates_sections="mrope_section" in source)
+    try:
+        default = cls.config_class()
+    except Exception:  # noqa: BLE001 - the defaults do not fit each other
+        default = cls.config_class(**_SINGULAR.get(cls.config_class.model_type, {}))
+    return shrunk(default)
 
 
 def _tables() -> list[Mapping[str, Any]]:
@@ -65,6 +83,8 @@ def _class_of(name: str) -> Any:
     found = [table[name] for table in _tables() if name in table] or [name]
     of_names = [getattr(transformers, one if isinstance(one, str) else one[0], None) for one in found]
     classes = [cls for cls in of_names if inspect.isclass(cls) and issubclass(cls, PreTrainedModel)]
+    if not classes and found != [name]:
+        raise RuntimeError(f"transformers lists {name}, and has no model of that name")
     if not classes:
         raise LookupError(name)
     return next((cls for cls in classes if cls.forward is not torch.nn.Module.forward), classes[0])
@@ -73,11 +93,11 @@ def _class_of(name: str) -> Any:
 # Inputs, by what forward calls its parameters.
 
 
-_BATCH, _LENGTH, _FRAMES, _SAMPLES = 2, 8, 64, 2000
+_BATCH, _LENGTH, _FRAMES, _SAMPLES = 2, 8, 64, 1920
 _TEXT, _DECODER = "input_ids", "decoder_input_ids"
 # What comes along with pictures or sound, where forward knows it.
 _GRIDS = {
-    "input_ids": r"bbox|visual_feats|visual_pos",
+    "input_ids": r"bbox|visual_feats|visual_pos|lang_ids",
     "states": r"actions|rewards|returns_to_go|timesteps",
     "pixel_values": r"image_grid_(?:thw|hw)|grid_thw|spatial_shapes|(?:pixel|image)_position_ids|mm_token_type_ids"
     r"|image_embeds_position_mask",
@@ -98,7 +118,7 @@ _SEEN_OR_HEARD = (
     "audio_input_features",
 )
 _MASKS = r"(?:.*_)?(?:mask|masks)|is_longer|.*lengths"
-_LAYOUTS = 5
+_MOST_LAYOUTS = 20
 
 
 def _inputs(model: Any) -> Iterator[ModelInputs]:
@@ -109,11 +129,8 @@ def _inputs(model: Any) -> Iterator[ModelInputs]:
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     }
     for names in _sets(model, known):
-        for layout in range(_LAYOUTS):
-            try:
-                yield (), _Inputs(model, names, layout).all()
-            except _NoSuchLayout:
-                break
+        for values in itertools.islice(_Inputs(model, names).layouts(), _MOST_LAYOUTS):
+            yield (), values
 
 
 def _sets(model: Any, known: Mapping[str, bool]) -> list[tuple[str, ...]]:
@@ -134,7 +151,11 @@ def _sets(model: Any, known: Mapping[str, bool]) -> list[tuple[str, ...]]:
         *([source] for source in sources),
     ]
     found = [
-        tuple(name for name in dict.fromkeys([*needed, *whole, *(name for name in known if with_(whole, name))]) if name in known)
+        tuple(
+            name
+            for name in dict.fromkeys([*needed, *whole, *(name for name in known if with_(whole, name))])
+            if name in known
+        )
         for whole in wholes
         for with_ in (_needed_with, _comes_with, _may_come_with)
     ]
@@ -154,26 +175,15 @@ def _may_come_with(sources: list[str], name: str) -> bool:
     return bool(re.fullmatch(_MASKS, name)) or _comes_with(sources, name)
 
 
-class _NoSuchLayout(Exception):  # noqa: N818 - nothing is wrong
-    """There are fewer ways to lay these inputs out."""
-
-
 class _Inputs:
     """The inputs of these names. Some architectures have time before frequency, or frames before channels: a layout."""
 
-    def __init__(self, model: Any, names: tuple[str, ...], layout: int) -> None:
-        self._model, self._config, self._names, self._layout = model, model.config, names, layout
+    def __init__(self, model: Any, names: tuple[str, ...]) -> None:
+        self._model, self._config, self._names = model, model.config, names
 
-    def all(self) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        several = 1
-        for name in self._names:
-            ways = self._ways(name)
-            several = max(several, len(ways))
-            values[name] = ways[min(self._layout, len(ways) - 1)]
-        if self._layout >= several:
-            raise _NoSuchLayout
-        return self._with_placeholders(values)
+    def layouts(self) -> Iterator[dict[str, Any]]:
+        for values in itertools.product(*map(self._ways, self._names)):
+            yield self._with_placeholders(dict(zip(self._names, values, strict=True)))
 
     def _ways(self, name: str) -> list[Any]:
         for pattern, ways in _KINDS:
@@ -219,6 +229,21 @@ class _Inputs:
     def _boxes(self) -> list[Any]:
         return [torch.zeros(_BATCH, _LENGTH, _of(self._config, "dim_bbox", default=4), dtype=torch.long)]
 
+    def _task(self) -> list[Any]:
+        return [torch.ones(_BATCH, _of(self._config, "task_seq_len", default=_LENGTH))]
+
+    def _image_attention(self) -> list[Any]:
+        return [torch.ones(_BATCH, _LENGTH, 1, dtype=torch.long)]
+
+    def _past_padding(self) -> list[Any]:
+        return [torch.zeros_like(self._past()[0])]
+
+    def _frequency(self) -> list[Any]:
+        return [torch.zeros(_BATCH, 1, dtype=torch.long)]
+
+    def _languages(self) -> list[Any]:
+        return [torch.zeros(_BATCH, dtype=torch.long)]
+
     def _regions(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "visual_feat_dim", default=WIDTH))]
 
@@ -242,12 +267,15 @@ class _Inputs:
         if any(name == "spatial_shapes" or name.endswith("_position_ids") for name in self._names):
             return [torch.randn(_BATCH, grid // _BATCH, area)]
         picture = (channels, height, width)
+        if "target_sizes" in self._names:
+            return [torch.randn(1, channels, patch, grid * patch)]
         return [
             torch.randn(_BATCH, *picture),
             torch.randn(_BATCH, 1, *picture),
             torch.randn(_BATCH, 2, *picture),
             torch.randn(_BATCH, self._frames(), *picture),
             torch.randn(_BATCH, 1, _of(self._config, "max_num_tiles", default=1), *picture),
+            torch.randn(_BATCH, channels, 48, 320),  # a line of text
         ]
 
     def _videos(self) -> list[Any]:
@@ -262,6 +290,7 @@ class _Inputs:
         return [
             torch.ones(_BATCH, height, width, dtype=torch.long),
             torch.ones(_BATCH, 1, height, width, dtype=torch.long),
+            torch.ones(_BATCH, 1, dtype=torch.bool),
         ]
 
     def _grid(self) -> list[Any]:
@@ -283,7 +312,15 @@ class _Inputs:
 
     def _spectrum(self) -> list[Any]:
         part = _part(self._config, "audio|speech|sound|encoder")
-        fields = ("num_mel_bins", "input_feat_per_channel", "feature_size", "n_mels", "feature_projection_input_dim")
+        fields = (
+            "input_size",
+            "num_mel_bins",
+            "input_feat_per_channel",
+            "feature_size",
+            "n_mels",
+            "feature_projection_input_dim",
+            "input_feat_size",
+        )
         bins = _of(part, *fields, default=None) or _of(self._config, *fields, default=80)
         frames = _of(part, "max_source_positions", default=_FRAMES // 2) * 2
         return [
@@ -291,10 +328,14 @@ class _Inputs:
             torch.randn(_BATCH, frames, bins),
             torch.randn(_BATCH, 1, frames, bins),
             torch.randn(_BATCH, frames, WIDTH),
+            torch.randn(_BATCH, frames, 4 * bins),  # frames are stacked before
         ]
 
     def _spectrum_mask(self) -> list[Any]:
         return [torch.ones(_BATCH, self._spectrum()[0].shape[-1], dtype=torch.long)]
+
+    def _mel_mask(self) -> list[Any]:
+        return [torch.zeros(_BATCH, _FRAMES, dtype=torch.bool)]
 
     def _sound(self) -> list[Any]:
         bins = _of(self._config, "num_mel_bins", default=80)
@@ -302,7 +343,16 @@ class _Inputs:
             torch.randn(_BATCH, _SAMPLES),
             torch.randn(_BATCH, 1, _SAMPLES),
             torch.randn(_BATCH, _of(self._config, "max_length", default=1024), bins),
+            torch.randn(_BATCH, _LENGTH, _of(self._config, "hidden_size", default=WIDTH)),
         ]
+
+    def _anything(self) -> list[Any]:
+        return [*self._hidden(), *self._sound()]
+
+    def _placed_patches(self) -> list[Any]:
+        """The row and the column come first."""
+        patches = _of(self._config, "patch_embed_hidden_size", default=self._channels() * self._patch() ** 2)
+        return [torch.cat([torch.ones(_BATCH, _LENGTH, 2), torch.randn(_BATCH, _LENGTH, patches)], dim=-1)]
 
     def _sound_mask(self) -> list[Any]:
         return [torch.ones(_BATCH, _SAMPLES, dtype=torch.long)]
@@ -310,8 +360,12 @@ class _Inputs:
     def _hidden(self) -> list[Any]:
         if any("grid" in name for name in self._names):
             return self._images()
-        width = _of(self._config, "hidden_size", default=WIDTH)
-        return [torch.randn(_BATCH, _LENGTH, width), torch.randn(_BATCH, width, _LENGTH)]
+        width = _of(self._config, "hidden_size", "d_model", default=WIDTH)
+        return [
+            torch.randn(_BATCH, _LENGTH, width),
+            torch.randn(_BATCH, width, _LENGTH),
+            torch.randn(_BATCH, 1, _SAMPLES),
+        ]
 
     def _encoded(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "encoder_hidden_size", "hidden_size", default=WIDTH))]
@@ -369,7 +423,12 @@ _KINDS = (
     (r"bbox|visual_bbox", _I._boxes),
     (r"visual_feats", _I._regions),
     (r"visual_pos", _I._region_places),
-    (r"pixel_values|.*_pixel_values|image", _I._images),
+    (r"image_attention_mask", _I._image_attention),
+    (r"past_values_padding", _I._past_padding),
+    (r"freq", _I._frequency),
+    (r"lang_ids", _I._languages),
+    (r"pixel_values|.*_pixel_values|image|prompt_masks", _I._images),
+    (r"task_inputs", _I._task),
     (r"pixel_values_videos", _I._videos),
     (r"pixel_mask|pixel_attention_mask", _I._pixel_mask),
     (r"(?:.*_)?grid_thw", _I._grid),
@@ -378,8 +437,12 @@ _KINDS = (
     (r"image_sizes", _I._image_sizes),
     (r".*merge_sizes", _I._merge_sizes),
     (r"(?:.*_)?input_features", _I._spectrum),
+    (r"audio_mel", _I._spectrum),
+    (r"audio_mel_mask", _I._mel_mask),
     (r"input_features_mask|feature_attention_mask|output_attention_mask", _I._spectrum_mask),
-    (r"(?:.*_)?input_values|inputs", _I._sound),
+    (r"(?:.*_)?input_values", _I._sound),
+    (r"inputs", _I._anything),
+    (r"flattened_patches", _I._placed_patches),
     (r"padding_mask|input_values_mask", _I._sound_mask),
     (r"encoder_hidden_states", _I._encoded),
     (r"rewards|returns_to_go", _I._episode),
@@ -432,9 +495,7 @@ def _parts(config: Any) -> list[Any]:
 
 def _part(config: Any, names: str) -> Any:
     named = [
-        value
-        for name, value in vars(config).items()
-        if isinstance(value, PreTrainedConfig) and re.search(names, name)
+        value for name, value in vars(config).items() if isinstance(value, PreTrainedConfig) and re.search(names, name)
     ]
     return named[0] if named else config
 
@@ -457,19 +518,28 @@ _DEPTHS = (
     (r".*vocab(?:_size)?(?:_.*)?", VOCABULARY),
     (r"(?:num|n)_(?:.*_)?experts|.*expert_num", HEADS),
 )
+_PICTURES = (r".*(?:image|img|input|crop)_(?:size|resolution)", IMAGE)
 _WIDTHS = (
     (r"mamba_(?:n|num)_heads|n_mamba_heads", 2 * WIDTH // HEAD_WIDTH),  # Mamba's inner width is twice the model's
     (r"mamba_d_ssm", 2 * WIDTH),
     (r"index_.*top_?k", _KEPT),
     (r"attention_window", 8),
     (r"upsample_groups", WIDTH),
+    (r"n_window", 8),
+    (r"num_windows|.*tokens_per_image", 4),
+    (r".*num_pos_feats", WIDTH // 2),
+    (r".*round_up_to_multiple_of", 8),
     (r"num_groups|num_filters|.*num_queries|.*num_proposals", 8),
     (r".*(?:key_value|kv)_?heads?|num_kv.*|.*n_head_kv", 2),
-    (r".*(?:head_?dim|head_size|head_width|dim_head|d_head|d_kv|kv_channels|lora_rank|rope_dim|rotary_dim)", HEAD_WIDTH),
-    (r".*experts_per_tok.*|.*top_?k.*|.*n_group|.*expert_groups?|.*topk_group", 1),
+    (
+        r".*(?:head_?dim|head_size|head_width|dim_head|d_head|d_kv|kv_channels|lora_rank|rope_dim|rotary_dim)",
+        HEAD_WIDTH,
+    ),
+    (r".*n_group|.*expert_groups?|.*topk_group", 1),
+    (r".*experts_per_tok.*|.*top_?k.*", 2),
     (r".*heads?", HEADS),
     (r".*(?:positions?|position_embeddings|seq_len(?:gth)?|source_length|n_ctx)", POSITIONS),
-    (r".*(?:image|img|input|crop)_(?:size|resolution)", IMAGE),
+    _PICTURES,
     (r".*patch_size", PATCH),
     (r".*(?:intermediate|ffn|feedforward|ff|mlp|inner).*(?:size|dim)|n_inner|d_ff", INNER),
     # Sizes of other things than weights, by which the weights are made.
@@ -478,11 +548,16 @@ _WIDTHS = (
         r".*(?:size|dim).*",
         _KEPT,
     ),
-    (r".*(?:size|width|sizes|channels|dim|dims|out_features)|d_model|n_embd|d_[a-z]+", WIDTH),
+    (
+        r".*(?:size|width|sizes|channels|channel_list|dim|dims|out_features)|hidden_size_global|d_model|n_embd|d_[a-z]+",
+        WIDTH,
+    ),
 )
+_SHARED_LAYERS = r".*shared_layers"  # that use what another layer keeps
+_CHOSEN_LAYER = r".*feature_layers?"
 _LAYERS = r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?"
 # Experts come after vocabularies and after what is a group of them.
-_EVERYTHING = (*_DEPTHS[:3], *_WIDTHS[:9], _DEPTHS[3], *_WIDTHS[9:])
+_EVERYTHING = (*_DEPTHS[:3], *_WIDTHS[:14], _DEPTHS[3], *_WIDTHS[14:])
 
 _TOKENS = r".*(?:token_id|token_index|patch_id)"
 _KV_HEADS, _HEADS = r"num_key_value_heads|num_kv_heads|n_head_kv", r"num_attention_heads|num_heads|n_heads?"
@@ -495,6 +570,12 @@ _OPEN = {
     "head_dim": HEAD_WIDTH,
     "num_key_value_heads": HEADS,
     "attn_layer_indices": [1],
+    "backbone": "test_resnet",
+    "indexer_kv_heads": 2,
+    "indexer_budget": 8,
+    "indexer_compress_ratio": 4,
+    "indexer_n_heads": HEADS,
+    "indexer_head_dim": HEAD_WIDTH,
     "mlp_layer_types": ["dense", "sparse"],
     "vocab_size": VOCABULARY,
     "vocabulary_map": {"<image>": 4, "<|extra_200|>": 5, "IMGIMGBS6A": 6},  # what stands for pictures
@@ -503,6 +584,7 @@ _OPEN = {
 _WORDS = {
     "attention_type": {"block_sparse": "original_full"},
     "backbone": {"resnet50": "test_resnet"},  # of timm
+    "architecture": {"resnet50": "test_resnet", "mobilenetv5_300m_enc": "test_efficientnet"},
 }
 
 # Networks whose widths and depths are multiplied once more; the last width is written in the model.
@@ -520,46 +602,68 @@ _SINGULAR: dict[str, dict[str, Any]] = {
         }
     },
     "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 2, "clip_qkv": 8}},  # left out by its own default
+    "clvp_encoder": {"num_attention_heads": 1},  # a head is never narrower than 32
+    "dots3_note_text": {"head_dim": 2 * HEAD_WIDTH, "per_layer_config": {}},
+    "moonshine_streaming": {"num_key_value_heads": HEADS},  # read, and not declared
+    "sam2_prompt_encoder": {"patch_size": 16},  # its pictures are what the last level of the backbone leaves
+    # A network of timm; it is written with the width that the model has.
+    "fast_vlm": {"vision_config": {"model_type": "timm_wrapper", "architecture": "test_convnext", "model_args": None}},
+    "perception_lm": {"vision_config": {"architecture": "test_vit", "model_args": {"embed_dim": 64}}},
+    "clap_audio_model": {"spec_size": 64, "hidden_size": 256},  # three times twice the width of patches
+    "fun_asr_nano": {"adaptor_config": {"intermediate_size": WIDTH // 4}},
+    "shieldgemma2": {"yes_token_index": 4, "no_token_index": 5},
+    "vitmatte": {"backbone_config": {"patch_size": 16}},  # it is upsampled so often
+    "step3p7": {"text_config": {"sliding_window": 8}},
+    "blt": {"use_cache": False},
+    "seggpt": {"merge_index": 0},
     "esm": {"pad_token_id": 1, "mask_token_id": 2},
-    "gemma4_assistant": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0}},
-    "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
-    "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
+    "gemma4_assistant": {
+        "text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
+    },
+    "granitemoehybrid": {"num_hidden_layers": 2, "layer_types": ["mamba", "attention"]},
+    "lfm2_moe": {"num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]},
 }
 
 
-def shrunk(config: Any, *, rotates_sections: bool) -> Iterator[dict[str, Any]]:
+def shrunk(config: Any) -> Iterator[dict[str, Any]]:
     """What to change in a configuration, the smallest first.
 
     Everything; with four layers, which mixed architectures repeat; for widths that hang together in a way of their own,
     the depth alone; nothing.
     """
-    for depth, rules in ((2, _EVERYTHING), (4, _EVERYTHING), (2, _DEPTHS)):
-        yield dict(_Shrinking(depth, ((_LAYERS, depth), *rules), rotates_sections=rotates_sections).changes(config))
+    for depth, rules in ((2, _EVERYTHING), (4, _EVERYTHING), (2, (*_DEPTHS, _PICTURES))):
+        of_layers = ((_SHARED_LAYERS, 0), (_CHOSEN_LAYER, depth - 1), (_LAYERS, depth))
+        yield _Shrinking(depth, (*of_layers, *rules)).changes(config)
     yield {}
 
 
 class _Shrinking:
     """One way to make configurations smaller."""
 
-    def __init__(self, depth: int, rules: tuple[tuple[str, int], ...], *, rotates_sections: bool) -> None:
-        self._depth, self._rules, self._rotates_sections = depth, rules, rotates_sections
+    def __init__(self, depth: int, rules: tuple[tuple[str, int], ...]) -> None:
+        self._depth, self._rules = depth, rules
 
-    def changes(self, config: Any) -> Iterator[tuple[str, Any]]:
-        parts = {name: part for name in config.to_dict() if (part := _part_or_left_out(config, name)) is not None}
-        plain = {
-            name: value for name, value in config.to_dict().items() if name not in parts and not _derived(config, name)
-        }
+    def changes(self, config: Any) -> dict[str, Any]:
+        plain = config.to_dict()
+        parts = {name: part for name in plain if (part := _part_or_left_out(config, name)) is not None}
+        changed: dict[str, Any] = {}
         for name, part in parts.items():
             # A part of the configuration fills in what is left out.
-            own, usual = part.to_dict(), type(part)().to_dict()
+            usual = type(part)().to_dict()
             kept = {
                 field: value
-                for field, value in own.items()
+                for field, value in part.to_dict().items()
                 if field == "model_type" or (value is not None and usual.get(field) != value)
             }
-            yield name, {**kept, **dict(self.changes(part))}
-        yield from self._of_fields(plain)
-        yield from _SINGULAR.get(config.model_type, {}).items()
+            changed[name] = {**kept, **self.changes(part)}
+        own = {name: value for name, value in plain.items() if name not in parts and not _derived(config, name)}
+        changed |= self._of_fields(own)
+        if isinstance(rope := plain.get("rope_parameters"), Mapping):
+            changed["rope_parameters"] = _rotation(rope, in_sections=_rotates_in_sections(config))
+        for name, value in _SINGULAR.get(config.model_type, {}).items():
+            inner = changed.get(name) if name in parts else None
+            changed[name] = {**inner, **value} if inner else value
+        return changed
 
     def _of_fields(self, fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         taken = {value for name, value in fields.items() if re.fullmatch(_TOKENS, name) and isinstance(value, int)}
@@ -568,12 +672,12 @@ class _Shrinking:
         for name, value in fields.items():
             if re.fullmatch(_TOKENS, name) and isinstance(value, int) and value >= VOCABULARY:
                 yield name, next(tokens)
-            elif value is None and re.fullmatch("image_token_(?:id|index)", name):
+            elif value is None and re.fullmatch("(?:image|video)_token_(?:id|index)", name):
                 yield name, next(tokens)
             elif value is None and name in _OPEN:
                 yield name, _OPEN[name]
             elif value is None and re.fullmatch(_OF_EXPERTS, name):
-                yield name, next(most for pattern, most in self._rules if re.fullmatch(pattern, name))
+                yield name, next((most for pattern, most in self._rules if re.fullmatch(pattern, name)), HEADS)
             elif (small := self._smaller(name, value, layers, fields)) != value:
                 yield name, small
 
@@ -582,8 +686,8 @@ class _Shrinking:
         if name == "per_layer_config" and isinstance(value, Mapping):
             kept = {layer: one for layer, one in value.items() if int(layer) < self._depth}
             return {layer: {**one, **dict(self._of_fields(one))} for layer, one in kept.items()}
-        if name == "rope_parameters" and isinstance(value, Mapping):
-            return self._rotation(value)
+        if name == "rope_parameters":
+            return value
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and "id" not in name:
             return {**value, **dict(self._of_fields(value))}
         if listed and len(value) == layers and isinstance(value[0], (str, bool)):
@@ -600,7 +704,10 @@ class _Shrinking:
             return fields["expand"] * WIDTH // HEAD_WIDTH  # Mamba's inner width is a multiple of the model's
         if "width_coefficient" in fields and name in _SCALES:
             return _SCALES[name]
-        most = next((most for pattern, most in self._rules if re.fullmatch(pattern, name)), _KEPT)
+        if name == "backbone_feature_sizes":
+            return [[IMAGE // 4 >> level] * 2 for level in range(len(value))]  # each level has half the side
+        of_one = name.removesuffix("_per_stage")
+        most = next((most for pattern, most in self._rules if re.fullmatch(pattern, of_one)), _KEPT)
         if most == 2 and re.fullmatch(_KV_HEADS, name) and value in _values(fields, _HEADS):  # noqa: PLR2004
             most = HEADS  # attention without groups stays without
         return _at_most(value, most, powers_of_two=most == HEADS)
@@ -610,14 +717,26 @@ class _Shrinking:
         last = range(max(1, self._depth - len(stages) + 1), self._depth + 1)
         return [f"stage{number}" if isinstance(stages[0], str) else number for number in last]
 
-    def _rotation(self, rope: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Sections of time, height and width are together half of what is rotated of a head."""
-        if any(isinstance(one, Mapping) for one in rope.values()):
-            return {kind: self._rotation(one) if isinstance(one, Mapping) else one for kind, one in rope.items()}
-        if not ("mrope_section" in rope or (self._rotates_sections and "rope_type" in rope)):
-            return rope
-        half = int(HEAD_WIDTH * rope.get("partial_rotary_factor", 1)) // 2
-        return {**rope, "mrope_section": [max(half // 4, 1)] * 2 + [half - 2 * max(half // 4, 1)]}
+
+def _rotation(rope: Mapping[str, Any], *, in_sections: bool) -> Mapping[str, Any]:
+    """Sections of time, height and width are together half of what is rotated of a head."""
+    if any(isinstance(one, Mapping) for one in rope.values()):
+        kinds = {kind: one for kind, one in rope.items() if isinstance(one, Mapping)}
+        return {**rope, **{kind: _rotation(one, in_sections=in_sections) for kind, one in kinds.items()}}
+    if not ("mrope_section" in rope or (in_sections and "rope_type" in rope)):
+        return rope
+    half = int(HEAD_WIDTH * rope.get("partial_rotary_factor", 1)) // 2
+    section = max(half // 4, 1)
+    return {**rope, "mrope_section": [section, section, half - 2 * section]}
+
+
+def _rotates_in_sections(config: Any) -> bool:
+    """The configuration may leave the sections out; the model's code has their usual sizes then."""
+    name = type(config).__module__.replace(".configuration_", ".modeling_")
+    try:
+        return "mrope_section" in inspect.getsource(importlib.import_module(name))
+    except ImportError:
+        return False
 
 
 def _part_or_left_out(config: Any, name: str) -> Any:
@@ -626,13 +745,16 @@ def _part_or_left_out(config: Any, name: str) -> Any:
     if isinstance(value, PreTrainedConfig):
         return value
     spec = getattr(config, "sub_configs_defaults", {}).get(name)
-    if value is None and spec is not None and re.fullmatch("(?:vision|audio)_config", name):
-        return spec.default_config
+    concrete = spec is not None and issubclass(spec.config_class, PreTrainedConfig)
+    if value is None and concrete and re.fullmatch("(?:vision|audio)_config", name):
+        return spec.config_class()
     return None
 
 
 # Derived by the class, but not for few layers and narrow heads.
-_GIVEN = r"rope_parameters|out_features|out_indices|per_layer_config|.*layer_types|layers_block_type|block_types|.*_config"
+_GIVEN = (
+    r"rope_parameters|out_features|out_indices|per_layer_config|.*layer_types|layers_block_type|block_types|.*_config"
+)
 
 
 def _derived(config: Any, name: str) -> bool:
@@ -650,9 +772,8 @@ def _values(fields: Mapping[str, Any], names: str) -> list[Any]:
 
 def _each_kind(kinds: Any, depth: int) -> list[Any]:
     """As many layers, of as many kinds as there are."""
-    first_of_each = [kinds.index(kind) for kind in dict.fromkeys(kinds)]
-    others = [position for position in range(len(kinds)) if position not in first_of_each]
-    return [kinds[position] for position in sorted([*first_of_each, *others][:depth])]
+    different = list(dict.fromkeys(kinds))
+    return [different[layer % len(different)] for layer in range(depth)]
 
 
 def _at_most(value: Any, most: int, *, powers_of_two: bool = False) -> Any:
