@@ -72,7 +72,7 @@ def within(most_parameters: int, most_modules: int, make: Callable[[], Any]) -> 
     ):
         return make()
     size = f"{most_parameters:,} parameters" if parameters > most_parameters else f"{most_modules:,} modules"
-    raise RuntimeError(f"it has more than {size}, and nobody knows how to make it smaller")
+    raise RuntimeError(f"it has more than {size}")
 
 
 def call(maker: str, options: Mapping[str, Any], *given: str) -> str:

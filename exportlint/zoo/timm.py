@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import importlib
 import inspect
+import math
 import re
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _BATCH, _SMALL_PICTURE, _LARGE_PICTURE = 2, 64, 512
 _BLOCKS, _DIVISORS = 2, (2, 4, 8, 16)
 # Most parameters and modules: what is exported in seconds; then deeper; then what still fits into 1 GB.
-_LIMITS = (30_000_000, 700), (30_000_000, 3_000), (100_000_000, 3_000)
+_LIMITS = (30_000_000, 700), (30_000_000, 3_000), (145_000_000, 3_000)
 
 
 def names() -> list[str]:
@@ -56,12 +57,17 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
 
     def inputs(model: Any) -> Iterator[ModelInputs]:
         channels, *native = model.pretrained_cfg.get("input_size", (3, 224, 224))
-        # 96 is a multiple of what 64 is not, of patches of 16 that are pooled by 3.
-        for size in ([_SMALL_PICTURE] * 2, [96, 96], [128, 128], native):
+        # Patches of 16, and of 14, are pooled by 3 in some.
+        for size in ([_SMALL_PICTURE] * 2, [96, 96], [84, 84], [128, 128], native):
             if max(size) <= _LARGE_PICTURE:
                 yield (torch.randn(_BATCH, options.get("in_chans", channels), *size),), {}
 
-    (_, way), model, args, kwargs = first_that_runs(ways, make, inputs)
+    try:
+        (_, way), model, args, kwargs = first_that_runs(ways, make, inputs)
+    except RuntimeError as error:
+        with torch.device("meta"):
+            parameters = sum(parameter.numel() for parameter in timm.create_model(name, **chosen({})).parameters())
+        raise RuntimeError(f"{error}; as it is, it has {parameters:,} parameters") from error
     return model, args, kwargs, ("import timm", f"{call('timm.create_model', chosen(way), name)}.eval()")
 
 
@@ -100,8 +106,10 @@ def _smaller(architecture: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {}
     shallow = dict(_shallow(architecture))
     yield shallow
+    heads = architecture.get("num_heads")
+    shared = math.gcd(*heads) if isinstance(heads, (list, tuple)) and all(isinstance(n, int) for n in heads) else 1
     for kept in (shallow, {}):
-        for divisor in _DIVISORS:
+        for divisor in dict.fromkeys((*_DIVISORS, shared)):
             yield {**kept, **dict(_narrow({**architecture, **kept}, divisor))}
 
 

@@ -21,7 +21,7 @@ _WITH_BACKBONE: tuple[dict[str, Any], ...] = (
     {"weights_backbone": None},  # weights that would be loaded
 )
 _OTHERS: tuple[dict[str, Any], ...] = (
-    {"image_size": _SMALL},
+    {"image_size": 112},  # whole patches of 14 and of 16
     {"init_weights": False},  # truncated normal numbers, of scipy, take a minute
     {},
 )
