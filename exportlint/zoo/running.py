@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -23,7 +24,7 @@ def first_that_runs(
 ) -> tuple[Variant, Any, tuple[Any, ...], dict[str, Any]]:
     """The variant, its model and inputs that it accepts.
 
-    RuntimeError with the first reason when there is none; ImportError for what is not installed.
+    RuntimeError with the first reason when there is none, and with the package where one is missing.
     """
     why: Exception | None = None
     for variant in variants:
@@ -37,8 +38,8 @@ def first_that_runs(
                     why = why or exc
                 else:
                     return variant, model, args, kwargs
-        except ImportError:
-            raise
+        except ImportError as exc:
+            raise RuntimeError(_missing(exc)) from exc
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
     raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})") from why
@@ -73,6 +74,13 @@ def within(most_parameters: int, most_modules: int, make: Callable[[], Any]) -> 
         return make()
     size = f"{most_parameters:,} parameters" if parameters > most_parameters else f"{most_modules:,} modules"
     raise RuntimeError(f"it has more than {size}")
+
+
+def _missing(exc: ImportError) -> str:
+    """Libraries say in many sentences which package they lack."""
+    said = re.search(r"requires the (\S+) library", str(exc))
+    package = said[1] if said else exc.name
+    return f"needs {package}, which is not installed: pip install {package}" if package else str(exc)
 
 
 def call(maker: str, options: Mapping[str, Any], *given: str) -> str:

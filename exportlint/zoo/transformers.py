@@ -4,8 +4,8 @@ Each field of a configuration is known by its name alone: what looks like a dept
 small, and widths that have to fit each other become multiples of the same few numbers. What cannot be made after all is
 changed less, step by step, down to not at all.
 
-So is each parameter of `forward`: what it is called says whether it takes tokens, pictures, sound or a mask. Tokens that
-stand for pictures or sound are as many as the model makes of them.
+So is each parameter of `forward`: what it is called says whether it takes tokens, pictures, sound or a mask. Tokens
+that stand for pictures or sound are as many as the model makes of them.
 """
 
 from __future__ import annotations
@@ -50,19 +50,13 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
     if "inference_session" in inspect.signature(cls.forward).parameters:
         raise RuntimeError(f"{cls.__name__} takes a session of inference, which is no tensor")
     try:
-        changes, model, args, kwargs = first_that_runs(_variants(cls), make, _inputs)
-    except ImportError as exc:
-        raise RuntimeError(_missing(exc)) from exc
+        variants = list(_variants(cls))
+    except Exception as exc:
+        raise RuntimeError(f"its default configuration cannot be made ({type(exc).__name__}: {exc})") from exc
+    changes, model, args, kwargs = first_that_runs(variants, make, _inputs)
     made = f"transformers.{cls.__name__}"
     config = call(f"{made}.config_class", {**changes, **options})
     return model, args, kwargs, ("import transformers", f"{made}({config}).eval()")
-
-
-def _missing(exc: ImportError) -> str:
-    """transformers says in many sentences which library it lacks."""
-    said = re.search(r"requires the (\S+) library", str(exc))
-    package = said[1] if said else exc.name
-    return f"needs {package}, which is not installed: pip install {package}" if package else str(exc)
 
 
 def _variants(cls: Any) -> Iterator[dict[str, Any]]:
@@ -82,7 +76,7 @@ def _tables() -> list[Mapping[str, Any]]:
 def _class_of(name: str) -> Any:
     found = [table[name] for table in _tables() if name in table] or [name]
     of_names = [getattr(transformers, one if isinstance(one, str) else one[0], None) for one in found]
-    classes = [cls for cls in of_names if inspect.isclass(cls) and issubclass(cls, PreTrainedModel)]
+    classes: list[Any] = [cls for cls in of_names if inspect.isclass(cls) and issubclass(cls, PreTrainedModel)]
     if not classes and found != [name]:
         raise RuntimeError(f"transformers lists {name}, and has no model of that name")
     if not classes:
@@ -93,7 +87,7 @@ def _class_of(name: str) -> Any:
 # Inputs, by what forward calls its parameters.
 
 
-_BATCH, _LENGTH, _FRAMES, _SAMPLES = 2, 8, 64, 1920
+_BATCH, _LENGTH, _FRAMES, _SAMPLES = 2, 8, 64, 4800
 _TEXT, _DECODER = "input_ids", "decoder_input_ids"
 # What comes along with pictures or sound, where forward knows it.
 _GRIDS = {
@@ -216,7 +210,7 @@ class _Inputs:
 
     # Each returns the ways to lay it out, the likeliest first.
 
-    def _ids(self) -> list[Any]:
+    def ids(self) -> list[Any]:
         vocabulary = _of(_text_part(self._config), "vocab_size", default=100)
         # The lower ids stand for something, such as a picture.
         codebooks = _of(self._config, "num_codebooks", default=0)
@@ -226,31 +220,31 @@ class _Inputs:
             shapes = [*shapes, *several]
         return [torch.randint(vocabulary // 2, vocabulary, shape) for shape in shapes]
 
-    def _boxes(self) -> list[Any]:
+    def boxes(self) -> list[Any]:
         return [torch.zeros(_BATCH, _LENGTH, _of(self._config, "dim_bbox", default=4), dtype=torch.long)]
 
-    def _task(self) -> list[Any]:
+    def task(self) -> list[Any]:
         return [torch.ones(_BATCH, _of(self._config, "task_seq_len", default=_LENGTH))]
 
-    def _image_attention(self) -> list[Any]:
+    def image_attention(self) -> list[Any]:
         return [torch.ones(_BATCH, _LENGTH, 1, dtype=torch.long)]
 
-    def _past_padding(self) -> list[Any]:
-        return [torch.zeros_like(self._past()[0])]
+    def past_padding(self) -> list[Any]:
+        return [torch.zeros_like(self.past()[0])]
 
-    def _frequency(self) -> list[Any]:
+    def frequency(self) -> list[Any]:
         return [torch.zeros(_BATCH, 1, dtype=torch.long)]
 
-    def _languages(self) -> list[Any]:
+    def languages(self) -> list[Any]:
         return [torch.zeros(_BATCH, dtype=torch.long)]
 
-    def _regions(self) -> list[Any]:
+    def regions(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "visual_feat_dim", default=WIDTH))]
 
-    def _region_places(self) -> list[Any]:
+    def region_places(self) -> list[Any]:
         return [torch.rand(_BATCH, _LENGTH, 4)]
 
-    def _images(self) -> list[Any]:
+    def images(self) -> list[Any]:
         channels, (height, width) = self._channels(), self._size()
         patch = self._patch()
         grid = _BATCH * (height // patch) * (width // patch)
@@ -278,11 +272,11 @@ class _Inputs:
             torch.randn(_BATCH, channels, 48, 320),  # a line of text
         ]
 
-    def _videos(self) -> list[Any]:
+    def videos(self) -> list[Any]:
         picture = (self._channels(), *self._size())
         return [torch.randn(_BATCH, self._frames(), *picture)]
 
-    def _pixel_mask(self) -> list[Any]:
+    def pixel_mask(self) -> list[Any]:
         height, width = self._size()
         patch = self._patch()
         if any(name == "spatial_shapes" for name in self._names):
@@ -293,24 +287,24 @@ class _Inputs:
             torch.ones(_BATCH, 1, dtype=torch.bool),
         ]
 
-    def _grid(self) -> list[Any]:
+    def grid(self) -> list[Any]:
         return [torch.tensor([[1, *self._grid_sides()]] * _BATCH)]
 
-    def _shape(self) -> list[Any]:
+    def shape(self) -> list[Any]:
         return [torch.tensor([self._grid_sides()] * _BATCH)]
 
-    def _places(self) -> list[Any]:
+    def places(self) -> list[Any]:
         height, width = self._grid_sides()
         places = torch.cartesian_prod(torch.arange(height), torch.arange(width))
         return [places.expand(_BATCH, -1, -1)]
 
-    def _image_sizes(self) -> list[Any]:
+    def image_sizes(self) -> list[Any]:
         return [torch.tensor([self._size()] * _BATCH)]
 
-    def _merge_sizes(self) -> list[Any]:
+    def merge_sizes(self) -> list[Any]:
         return [torch.ones(_BATCH, dtype=torch.long)]
 
-    def _spectrum(self) -> list[Any]:
+    def spectrum(self) -> list[Any]:
         part = _part(self._config, "audio|speech|sound|encoder")
         fields = (
             "input_size",
@@ -331,13 +325,13 @@ class _Inputs:
             torch.randn(_BATCH, frames, 4 * bins),  # frames are stacked before
         ]
 
-    def _spectrum_mask(self) -> list[Any]:
-        return [torch.ones(_BATCH, self._spectrum()[0].shape[-1], dtype=torch.long)]
+    def spectrum_mask(self) -> list[Any]:
+        return [torch.ones(_BATCH, self.spectrum()[0].shape[-1], dtype=torch.long)]
 
-    def _mel_mask(self) -> list[Any]:
+    def mel_mask(self) -> list[Any]:
         return [torch.zeros(_BATCH, _FRAMES, dtype=torch.bool)]
 
-    def _sound(self) -> list[Any]:
+    def sound(self) -> list[Any]:
         bins = _of(self._config, "num_mel_bins", default=80)
         return [
             torch.randn(_BATCH, _SAMPLES),
@@ -346,20 +340,20 @@ class _Inputs:
             torch.randn(_BATCH, _LENGTH, _of(self._config, "hidden_size", default=WIDTH)),
         ]
 
-    def _anything(self) -> list[Any]:
-        return [*self._hidden(), *self._sound()]
+    def anything(self) -> list[Any]:
+        return [*self.hidden(), *self.sound()]
 
-    def _placed_patches(self) -> list[Any]:
+    def placed_patches(self) -> list[Any]:
         """The row and the column come first."""
         patches = _of(self._config, "patch_embed_hidden_size", default=self._channels() * self._patch() ** 2)
         return [torch.cat([torch.ones(_BATCH, _LENGTH, 2), torch.randn(_BATCH, _LENGTH, patches)], dim=-1)]
 
-    def _sound_mask(self) -> list[Any]:
+    def sound_mask(self) -> list[Any]:
         return [torch.ones(_BATCH, _SAMPLES, dtype=torch.long)]
 
-    def _hidden(self) -> list[Any]:
+    def hidden(self) -> list[Any]:
         if any("grid" in name for name in self._names):
-            return self._images()
+            return self.images()
         width = _of(self._config, "hidden_size", "d_model", default=WIDTH)
         return [
             torch.randn(_BATCH, _LENGTH, width),
@@ -367,30 +361,30 @@ class _Inputs:
             torch.randn(_BATCH, 1, _SAMPLES),
         ]
 
-    def _encoded(self) -> list[Any]:
+    def encoded(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "encoder_hidden_size", "hidden_size", default=WIDTH))]
 
-    def _episode(self) -> list[Any]:
+    def episode(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, 1)]
 
-    def _states(self) -> list[Any]:
+    def states(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "state_dim", default=1))]
 
-    def _actions(self) -> list[Any]:
+    def actions(self) -> list[Any]:
         return [torch.randn(_BATCH, _LENGTH, _of(self._config, "act_dim", default=1))]
 
-    def _past(self) -> list[Any]:
+    def past(self) -> list[Any]:
         length = _of(self._config, "context_length", default=_LENGTH)
         lags = max(_of(self._config, "lags_sequence", default=[0]))
         channels = _of(self._config, "num_input_channels", default=1)
         return [torch.randn(_BATCH, length + lags), torch.randn(_BATCH, length + lags, channels)]
 
-    def _past_time(self) -> list[Any]:
-        values = self._past()[0]
+    def past_time(self) -> list[Any]:
+        values = self.past()[0]
         return [torch.randn(*values.shape, _found(self._config, "num_time_features") or 0)]
 
-    def _past_mask(self) -> list[Any]:
-        return [torch.ones_like(way) for way in self._past()]
+    def past_mask(self) -> list[Any]:
+        return [torch.ones_like(way) for way in self.past()]
 
     # Measures of what is seen.
 
@@ -419,39 +413,39 @@ class _Inputs:
 
 _I = _Inputs
 _KINDS = (
-    (r"(?:.*_)?input_ids", _I._ids),
-    (r"bbox|visual_bbox", _I._boxes),
-    (r"visual_feats", _I._regions),
-    (r"visual_pos", _I._region_places),
-    (r"image_attention_mask", _I._image_attention),
-    (r"past_values_padding", _I._past_padding),
-    (r"freq", _I._frequency),
-    (r"lang_ids", _I._languages),
-    (r"pixel_values|.*_pixel_values|image|prompt_masks", _I._images),
-    (r"task_inputs", _I._task),
-    (r"pixel_values_videos", _I._videos),
-    (r"pixel_mask|pixel_attention_mask", _I._pixel_mask),
-    (r"(?:.*_)?grid_thw", _I._grid),
-    (r"(?:pixel|image)_position_ids", _I._places),
-    (r"image_grid_hw|spatial_shapes|target_sizes.*", _I._shape),
-    (r"image_sizes", _I._image_sizes),
-    (r".*merge_sizes", _I._merge_sizes),
-    (r"(?:.*_)?input_features", _I._spectrum),
-    (r"audio_mel", _I._spectrum),
-    (r"audio_mel_mask", _I._mel_mask),
-    (r"input_features_mask|feature_attention_mask|output_attention_mask", _I._spectrum_mask),
-    (r"(?:.*_)?input_values", _I._sound),
-    (r"inputs", _I._anything),
-    (r"flattened_patches", _I._placed_patches),
-    (r"padding_mask|input_values_mask", _I._sound_mask),
-    (r"encoder_hidden_states", _I._encoded),
-    (r"rewards|returns_to_go", _I._episode),
-    (r"states", _I._states),
-    (r"actions", _I._actions),
-    (r"(?:.*_)?hidden_states|.*_embeds|latents", _I._hidden),
-    (r"past_values", _I._past),
-    (r"past_time_features", _I._past_time),
-    (r"past_observed_mask|observed_mask", _I._past_mask),
+    (r"(?:.*_)?input_ids", _I.ids),
+    (r"bbox|visual_bbox", _I.boxes),
+    (r"visual_feats", _I.regions),
+    (r"visual_pos", _I.region_places),
+    (r"image_attention_mask", _I.image_attention),
+    (r"past_values_padding", _I.past_padding),
+    (r"freq", _I.frequency),
+    (r"lang_ids", _I.languages),
+    (r"pixel_values|.*_pixel_values|image|prompt_masks", _I.images),
+    (r"task_inputs", _I.task),
+    (r"pixel_values_videos", _I.videos),
+    (r"pixel_mask|pixel_attention_mask", _I.pixel_mask),
+    (r"(?:.*_)?grid_thw", _I.grid),
+    (r"(?:pixel|image)_position_ids", _I.places),
+    (r"image_grid_hw|spatial_shapes|target_sizes.*", _I.shape),
+    (r"image_sizes", _I.image_sizes),
+    (r".*merge_sizes", _I.merge_sizes),
+    (r"(?:.*_)?input_features", _I.spectrum),
+    (r"audio_mel", _I.spectrum),
+    (r"audio_mel_mask", _I.mel_mask),
+    (r"input_features_mask|feature_attention_mask|output_attention_mask", _I.spectrum_mask),
+    (r"(?:.*_)?input_values", _I.sound),
+    (r"inputs", _I.anything),
+    (r"flattened_patches", _I.placed_patches),
+    (r"padding_mask|input_values_mask", _I.sound_mask),
+    (r"encoder_hidden_states", _I.encoded),
+    (r"rewards|returns_to_go", _I.episode),
+    (r"states", _I.states),
+    (r"actions", _I.actions),
+    (r"(?:.*_)?hidden_states|.*_embeds|latents", _I.hidden),
+    (r"past_values", _I.past),
+    (r"past_time_features", _I.past_time),
+    (r"past_observed_mask|observed_mask", _I.past_mask),
 )
 _FEATURES = (("image", "get_image_features"), ("video", "get_video_features"), ("audio", "get_audio_features"))
 _TOKEN_ENDS = ("token_id", "token_index", "patch_id")
@@ -474,7 +468,7 @@ def _features(model: Any, getter: str, values: Mapping[str, Any]) -> int:
         return 0
     features = getattr(features, "pooler_output", features)
     parts = [features] if isinstance(features, torch.Tensor) else list(features)
-    return sum(part.numel() // part.shape[-1] for part in parts) // _BATCH
+    return int(sum(part.numel() // part.shape[-1] for part in parts)) // _BATCH
 
 
 def _found(config: Any, field: str) -> Any:
@@ -516,18 +510,21 @@ _DEPTHS = (
     (r".*(?:period|interval|layer_group_size|every_n_layers|sliding_window_pattern|dense_replace)", 2),
     (r".*(?:layer|attn|expert)_offset", 1),
     (r".*vocab(?:_size)?(?:_.*)?", VOCABULARY),
+    (r"index_.*top_?k", _KEPT),  # of positions, not of experts
+    (r".*n_group|.*expert_groups?|.*topk_group", 1),
+    (r".*experts_per_tok.*|.*top_?k.*", 2),
     (r"(?:num|n)_(?:.*_)?experts|.*expert_num", HEADS),
 )
 _PICTURES = (r".*(?:image|img|input|crop)_(?:size|resolution)", IMAGE)
 _WIDTHS = (
     (r"mamba_(?:n|num)_heads|n_mamba_heads", 2 * WIDTH // HEAD_WIDTH),  # Mamba's inner width is twice the model's
     (r"mamba_d_ssm", 2 * WIDTH),
-    (r"index_.*top_?k", _KEPT),
     (r"attention_window", 8),
-    (r"upsample_groups", WIDTH),
+    (r"upsample_groups|upsample_initial_channel", WIDTH),
     (r"n_window", 8),
     (r"num_windows|.*tokens_per_image", 4),
     (r".*num_pos_feats", WIDTH // 2),
+    (r"mask_dim", WIDTH),
     (r".*round_up_to_multiple_of", 8),
     (r"num_groups|num_filters|.*num_queries|.*num_proposals", 8),
     (r".*(?:key_value|kv)_?heads?|num_kv.*|.*n_head_kv", 2),
@@ -535,8 +532,6 @@ _WIDTHS = (
         r".*(?:head_?dim|head_size|head_width|dim_head|d_head|d_kv|kv_channels|lora_rank|rope_dim|rotary_dim)",
         HEAD_WIDTH,
     ),
-    (r".*n_group|.*expert_groups?|.*topk_group", 1),
-    (r".*experts_per_tok.*|.*top_?k.*", 2),
     (r".*heads?", HEADS),
     (r".*(?:positions?|position_embeddings|seq_len(?:gth)?|source_length|n_ctx)", POSITIONS),
     _PICTURES,
@@ -544,20 +539,24 @@ _WIDTHS = (
     (r".*(?:intermediate|ffn|feedforward|ff|mlp|inner).*(?:size|dim)|n_inner|d_ff", INNER),
     # Sizes of other things than weights, by which the weights are made.
     (
-        r".*(?:kernel|window|chunk|stride|batch|num|block|hop|fft|type|pool|group|memory|bucket|mask|norm)"
-        r".*(?:size|dim).*",
+        (
+            r".*(?:kernel|window|chunk|stride|batch|num|block|hop|fft|type|pool|group|memory|bucket|mask|norm)"
+            r".*(?:size|dim).*"
+        ),
         _KEPT,
     ),
     (
-        r".*(?:size|width|sizes|channels|channel_list|dim|dims|out_features)|hidden_size_global|d_model|n_embd|d_[a-z]+",
+        (
+            r".*(?:size|width|sizes|channels|channel_list|dim|dims|(?:out|bottleneck)_features)"
+            r"|hidden_size_global|d_model|n_embd|d_[a-z]+"
+        ),
         WIDTH,
     ),
 )
 _SHARED_LAYERS = r".*shared_layers"  # that use what another layer keeps
 _CHOSEN_LAYER = r".*feature_layers?"
 _LAYERS = r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?"
-# Experts come after vocabularies and after what is a group of them.
-_EVERYTHING = (*_DEPTHS[:3], *_WIDTHS[:14], _DEPTHS[3], *_WIDTHS[14:])
+_EVERYTHING = (*_DEPTHS, *_WIDTHS)
 
 _TOKENS = r".*(?:token_id|token_index|patch_id)"
 _KV_HEADS, _HEADS = r"num_key_value_heads|num_kv_heads|n_head_kv", r"num_attention_heads|num_heads|n_heads?"
@@ -571,7 +570,8 @@ _OPEN = {
     "num_key_value_heads": HEADS,
     "attn_layer_indices": [1],
     "backbone": "test_resnet",
-    "indexer_kv_heads": 2,
+    "class_thresholds": [0.5, 0.5],
+    "indexer_kv_heads": 1,
     "indexer_budget": 8,
     "indexer_compress_ratio": 4,
     "indexer_n_heads": HEADS,
@@ -584,11 +584,18 @@ _OPEN = {
 _WORDS = {
     "attention_type": {"block_sparse": "original_full"},
     "backbone": {"resnet50": "test_resnet"},  # of timm
-    "architecture": {"resnet50": "test_resnet", "mobilenetv5_300m_enc": "test_efficientnet"},
+    "architecture": {
+        "resnet50": "test_resnet",
+        "mobilenetv5_300m_enc": "test_efficientnet",
+        "vit_pe_core_large_patch14_336": "test_vit",
+    },
 }
 
 # Networks whose widths and depths are multiplied once more; the last width is written in the model.
 _SCALES = {"width_coefficient": 1.0, "depth_coefficient": 1.0, "hidden_dim": 1280}
+
+# Each of four stages halves the sides, and the last ones still have a window.
+_WINDOWED = {"image_size": 2 * IMAGE, "patch_size": 4, "window_size": 2}
 
 # Architectures whose fields hang together in a way that their names do not tell.
 _SINGULAR: dict[str, dict[str, Any]] = {
@@ -609,13 +616,16 @@ _SINGULAR: dict[str, dict[str, Any]] = {
     # A network of timm; it is written with the width that the model has.
     "fast_vlm": {"vision_config": {"model_type": "timm_wrapper", "architecture": "test_convnext", "model_args": None}},
     "perception_lm": {"vision_config": {"architecture": "test_vit", "model_args": {"embed_dim": 64}}},
-    "clap_audio_model": {"spec_size": 64, "hidden_size": 256},  # three times twice the width of patches
+    "clap_audio_model": {"spec_size": 64, "hidden_size": 2 * WIDTH},  # of the second of its stages
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},  # repeated until there are as many as layers
+    "lw_detr": {"projector_scale_factors": [1.0]},  # empty by default
     "fun_asr_nano": {"adaptor_config": {"intermediate_size": WIDTH // 4}},
     "shieldgemma2": {"yes_token_index": 4, "no_token_index": 5},
     "vitmatte": {"backbone_config": {"patch_size": 16}},  # it is upsampled so often
     "step3p7": {"text_config": {"sliding_window": 8}},
     "blt": {"use_cache": False},
     "seggpt": {"merge_index": 0},
+    "xlstm": {"qk_dim_factor": 2.0, "v_dim_factor": 2.0},  # widths are rounded up to 64
     "esm": {"pad_token_id": 1, "mask_token_id": 2},
     "gemma4_assistant": {
         "text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
@@ -670,9 +680,8 @@ class _Shrinking:
         tokens = (token for token in range(3, VOCABULARY) if token not in taken)
         layers = next((fields[name] for name in _LAYER_COUNTS if isinstance(fields.get(name), int)), 0)
         for name, value in fields.items():
-            if re.fullmatch(_TOKENS, name) and isinstance(value, int) and value >= VOCABULARY:
-                yield name, next(tokens)
-            elif value is None and re.fullmatch("(?:image|video)_token_(?:id|index)", name):
+            unset = value is None and re.fullmatch("(?:image|video)_token_(?:id|index)", name)
+            if unset or (re.fullmatch(_TOKENS, name) and isinstance(value, int) and value >= VOCABULARY):
                 yield name, next(tokens)
             elif value is None and name in _OPEN:
                 yield name, _OPEN[name]
@@ -702,6 +711,8 @@ class _Shrinking:
             return _WORDS.get(name, {}).get(value, value)
         if "expand" in fields and name == "num_heads":
             return fields["expand"] * WIDTH // HEAD_WIDTH  # Mamba's inner width is a multiple of the model's
+        if "depths" in fields and "window_size" in fields and name in _WINDOWED:
+            return _at_most(value, _WINDOWED[name])
         if "width_coefficient" in fields and name in _SCALES:
             return _SCALES[name]
         if name == "backbone_feature_sizes":
@@ -744,7 +755,7 @@ def _part_or_left_out(config: Any, name: str) -> Any:
     value = vars(config).get(name)
     if isinstance(value, PreTrainedConfig):
         return value
-    spec = getattr(config, "sub_configs_defaults", {}).get(name)
+    spec: Any = getattr(config, "sub_configs_defaults", {}).get(name)
     concrete = spec is not None and issubclass(spec.config_class, PreTrainedConfig)
     if value is None and concrete and re.fullmatch("(?:vision|audio)_config", name):
         return spec.config_class()
@@ -762,6 +773,9 @@ def _derived(config: Any, name: str) -> bool:
     if not dataclasses.is_dataclass(config) or re.fullmatch(_GIVEN, name):
         return False
     declared = {field.name: field.default for field in dataclasses.fields(config)}
+    # An attribute may be kept under another name than the one it is declared by.
+    renamed: Mapping[str, str] = getattr(config, "attribute_map", {})
+    declared |= {kept: declared[field] for field, kept in renamed.items() if field in declared}
     value = vars(config).get(name)
     return name not in declared or (declared[name] is None and isinstance(value, int) and name not in _OPEN)
 

@@ -22,15 +22,64 @@ pytestmark = pytest.mark.slow
         ("vit", {"pixel_values"}),
         ("resnet", {"pixel_values"}),
         ("blip", {"input_ids", "pixel_values"}),
+        ("encoder-decoder", {"input_ids", "decoder_input_ids"}),
+        ("siglip2", {"input_ids", "pixel_values", "spatial_shapes"}),  # patches, not pictures
+        ("layoutlm", {"input_ids", "bbox"}),
+        ("decision_transformer", {"states", "actions", "rewards", "returns_to_go", "timesteps"}),
     ],
 )
 def test_an_architecture_is_small_and_runs_on_its_inputs(name, parts):
     model, args, kwargs, (imported, expression) = zoo.build(name, {})
     assert (imported, repr(eval(expression))) == ("import transformers", repr(model))  # noqa: S307
     assert (args, set(kwargs)) == ((), parts)
-    assert sum(parameter.numel() for parameter in model.parameters()) < 100_000
+    assert sum(parameter.numel() for parameter in model.parameters()) < 200_000
     with torch.no_grad():
         model(**kwargs)
+
+
+@pytest.mark.parametrize(
+    ("name", "token", "count"), [("qwen2_vl", "image_token_id", 4), ("idefics3", "image_token_id", 4)]
+)
+def test_a_vision_language_model_gets_as_many_tokens_as_its_pictures_become(name, token, count):
+    model, _, kwargs, _ = zoo.build(name, {})
+    per_text = (kwargs["input_ids"] == getattr(model.config, token)).sum(dim=1)
+    assert per_text.tolist() == [count, count]
+    assert "pixel_values" in kwargs
+
+
+def test_what_hears_gets_the_mask_that_it_cannot_do_without():
+    _, _, kwargs, _ = zoo.build("audioflamingo3_encoder", {})
+    assert kwargs["input_features_mask"].shape == (2, kwargs["input_features"].shape[-1])
+
+
+def test_few_layers_are_of_every_kind():
+    model, *_ = zoo.build("qwen3_next", {})
+    assert set(model.config.layer_types) == {"linear_attention", "full_attention"}
+
+
+def test_attention_without_groups_stays_without():
+    config = zoo.build("deepseek_v3", {})[0].config
+    assert config.num_key_value_heads == config.num_attention_heads
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("dinat", "needs natten, which is not installed: pip install natten"),
+        ("layoutlmv2", "needs detectron2, which is not installed: pip install detectron2"),
+        ("bark", "BarkModel has no forward, it only generates"),
+        ("sam2_video", "Sam2VideoModel takes a session of inference, which is no tensor"),
+        ("voxtral_realtime_text", "transformers lists voxtral_realtime_text, and has no model of that name"),
+    ],
+)
+def test_an_architecture_that_cannot_be_made_says_why(name, sentence):
+    with pytest.raises(RuntimeError, match=sentence):
+        zoo.build(name, {})
+
+
+def test_a_name_that_nobody_has_is_no_model():
+    with pytest.raises(LookupError):
+        zoo.build("bertt", {})
 
 
 def test_options_are_fields_of_the_configuration():
