@@ -46,7 +46,9 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
     architecture = _architecture(name)
     # Transformers are built for one size of picture, convolutions take any.
     sizes: list[dict[str, Any]] = [{"img_size": _SMALL_PICTURE}, {}] if "img_size" in architecture else [{}]
-    ways = [(limits, {**size, **smaller}) for limits in _LIMITS for size in sizes for smaller in _smaller(architecture)]
+    variants = [
+        (limits, {**size, **smaller}) for limits in _LIMITS for size in sizes for smaller in _smaller(architecture)
+    ]
 
     def chosen(changes: dict[str, Any]) -> dict[str, Any]:
         return {"pretrained": False, **changes, **options}
@@ -63,7 +65,7 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
                 yield (torch.randn(_BATCH, options.get("in_chans", channels), *size),), {}
 
     try:
-        (_, way), model, args, kwargs = first_that_runs(ways, make, inputs)
+        (_, way), model, args, kwargs = first_that_runs(variants, make, inputs)
     except RuntimeError as error:
         with torch.device("meta"):
             parameters = sum(parameter.numel() for parameter in timm.create_model(name, **chosen({})).parameters())

@@ -67,6 +67,38 @@ def _variants(cls: Any) -> Iterator[dict[str, Any]]:
     return shrunk(default)
 
 
+# What a model is for, by the tasks that transformers lists it under; the first that fits.
+_FAMILIES = (
+    ("vision-language", "IMAGE_TEXT_TO_TEXT|VISUAL_QUESTION|MULTIMODAL_LM|ZERO_SHOT_IMAGE|RETRIEVAL"),
+    ("speech", "SPEECH|CTC|RNNT|TDT|AUDIO|TEXT_TO_(?:SPECTROGRAM|WAVEFORM)"),
+    (
+        "detection",
+        "SEGMENTATION|DETECTION|RECOGNITION|DEPTH|KEYPOINT|MASK_GENERATION|IMAGE_TO_IMAGE|MATTING|ESTIMATION",
+    ),
+    ("video", "VIDEO"),
+    ("time-series", "TIME_SERIES"),
+    ("encoder-decoder", "SEQ_TO_SEQ"),
+    ("masked-language", "MASKED_LM"),
+    ("causal-language", "CAUSAL_LM"),
+    ("masked-language", "SEQUENCE_CLASSIFICATION|TEXT_ENCODING"),
+    ("images", "IMAGE|BACKBONE"),
+)
+# Parts of other models stand under no task, and say in their names what they are.
+_PARTS = (
+    ("images", r".*_(?:vision|vit|hiera)(?:_.*)?"),
+    ("speech", r".*_audio(?:_.*)?"),
+    ("causal-language", r".*_text(?:_.*)?"),
+)
+
+
+def family(name: str) -> str:
+    """What it is for."""
+    tasks = " ".join(task for task, table in vars(modeling_auto).items() if task.endswith("_NAMES") and name in table)
+    of_task = (family for family, pattern in _FAMILIES if re.search(pattern, tasks))
+    of_name = (family for family, pattern in _PARTS if re.fullmatch(pattern, name))
+    return next(of_task, None) or next(of_name, "other")
+
+
 def _tables() -> list[Mapping[str, Any]]:
     """Architecture -> class, the bare model first."""
     tables = {key: table for key, table in vars(modeling_auto).items() if re.fullmatch("MODEL_.*MAPPING_NAMES", key)}
@@ -176,13 +208,13 @@ class _Inputs:
         self._model, self._config, self._names = model, model.config, names
 
     def layouts(self) -> Iterator[dict[str, Any]]:
-        for values in itertools.product(*map(self._ways, self._names)):
+        for values in itertools.product(*map(self._layouts_of, self._names)):
             yield self._with_placeholders(dict(zip(self._names, values, strict=True)))
 
-    def _ways(self, name: str) -> list[Any]:
-        for pattern, ways in _KINDS:
+    def _layouts_of(self, name: str) -> list[Any]:
+        for pattern, layouts in _KINDS:
             if re.fullmatch(pattern, name):
-                return ways(self)
+                return layouts(self)
         return [torch.ones(_BATCH, _LENGTH, dtype=torch.long)]
 
     def _with_placeholders(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -208,7 +240,7 @@ class _Inputs:
                 values[name] = torch.full(kinds.shape, int(value[0, 0]))
         return values
 
-    # Each returns the ways to lay it out, the likeliest first.
+    # Each returns the layouts that it may have, the likeliest first.
 
     def ids(self) -> list[Any]:
         vocabulary = _of(_text_part(self._config), "vocab_size", default=100)
@@ -384,7 +416,7 @@ class _Inputs:
         return [torch.randn(*values.shape, _found(self._config, "num_time_features") or 0)]
 
     def past_mask(self) -> list[Any]:
-        return [torch.ones_like(way) for way in self.past()]
+        return [torch.ones_like(values) for values in self.past()]
 
     # Measures of what is seen.
 
@@ -506,7 +538,7 @@ _KEPT = 1 << 62
 
 # The first pattern that matches the whole name decides the most that a field may be.
 _DEPTHS = (
-    # Every which layer is of another kind.
+    # Which layers are of another kind.
     (r".*(?:period|interval|layer_group_size|every_n_layers|sliding_window_pattern|dense_replace)", 2),
     (r".*(?:layer|attn|expert)_offset", 1),
     (r".*vocab(?:_size)?(?:_.*)?", VOCABULARY),

@@ -82,6 +82,21 @@ def test_a_name_that_nobody_has_is_no_model():
         zoo.build("bertt", {})
 
 
+def test_a_sweep_groups_by_what_models_are_for():
+    names = ("llama", "llava", "bert", "t5", "whisper", "detr", "vit", "qwen2_vl_text", "siglip2_vision_model")
+    assert [zoo.family(name) for name in names] == [
+        "causal-language",
+        "vision-language",
+        "masked-language",
+        "encoder-decoder",
+        "speech",
+        "detection",
+        "images",
+        "causal-language",
+        "images",
+    ]
+
+
 def test_options_are_fields_of_the_configuration():
     model, *_ = zoo.build("llama", {"use_cache": False, "num_hidden_layers": 1})
     assert (model.config.use_cache, len(model.layers)) == (False, 1)
