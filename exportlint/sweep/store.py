@@ -393,6 +393,14 @@ class Store:
             found.setdefault(name, {})[outcome] = number
         return found
 
+    def packages(self, sweep: int) -> dict[str, list[str]]:
+        """Name that is imported -> name and version of what the targets were tried with; several where they differ."""
+        found: dict[str, set[str]] = {}
+        for (versions,) in self._sql.execute("SELECT DISTINCT versions FROM planned WHERE sweep = ?", (sweep,)):
+            for name, version in json.loads(versions).items():
+                found.setdefault(name, set()).add(version)
+        return {name: sorted(some) for name, some in sorted(found.items())}
+
     def stages(self, sweep: int) -> list[tuple[str, str, int, float]]:
         """Stage, status, number of targets, seconds of all of them together."""
         asked = """SELECT s.name, s.status, count(*), sum(s.seconds) FROM planned p
@@ -418,7 +426,7 @@ class Store:
     def breaks(self, sweep: int) -> list[CommonBreak]:
         """Where torch.compile ends the graphs of a sweep's targets, what most of them have in common first."""
         asked = """SELECT b.rule, b.reason, count(DISTINCT p.key), sum(b.times), min(p.target),
-                          min(b.path || ':' || b.line)
+                          coalesce(min(CASE b.path WHEN '' THEN NULL ELSE b.path || ':' || b.line END), '')
                    FROM planned p JOIN result r ON r.key = p.key JOIN graph_break b ON b.result = r.id
                    WHERE p.sweep = ? GROUP BY b.rule, b.reason ORDER BY 3 DESC, 4 DESC, 1, 2"""
         return [CommonBreak(*row) for row in self._sql.execute(asked, (sweep,))]

@@ -175,13 +175,11 @@ def try_target(job: Planned, options: TrialOptions, mode: str, seconds: float, *
     """
     began, started = time.monotonic(), _now()
     # The library is imported once a worker, as torch is.
-    options = replace(options, preload=(job.target.zoo,)) if job.target.zoo else options
+    once = replace(options, preload=(job.target.zoo,)) if job.target.zoo else options
     try:
-        result = _tried(job, options, mode, seconds, started)
-        left = seconds - (time.monotonic() - began)
-        return (
-            replace(result, repair=_repaired(job, options, mode, left)) if fix and result.outcome in _MENDED else result
-        )
+        result = _tried(job, once, mode, seconds, started)
+        left = max(seconds - (time.monotonic() - began), 0.0)
+        return _with_repair(result, job, options, mode, left) if fix and result.outcome in _MENDED else result
     except UserError as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001 (one target in which exportlint itself fails is no end of four hundred)
@@ -216,17 +214,22 @@ def _tried(job: Planned, options: TrialOptions, mode: str, seconds: float, start
     )
 
 
-def _repaired(job: Planned, options: TrialOptions, mode: str, seconds: float) -> Repair:
+def _with_repair(result: SweepResult, job: Planned, options: TrialOptions, mode: str, seconds: float) -> SweepResult:
+    """With what came of trying rewrites, by the whole ladder."""
     began = time.monotonic()
+    whole = replace(options, keep=False, quick=False, only=())
     try:
-        done = mend([job.target], _config(mode), replace(options, keep=False, quick=False), seconds, installed=True)
+        done = mend([job.target], _config(mode), whole, seconds, installed=True)
     except Stopped:
         raise KeyboardInterrupt from None
+    except Exception as error:  # noqa: BLE001 (as above; what the trial found stays)
+        return replace(result, detail=f"{result.detail}; rewrites could not be tried: {type(error).__name__}: {error}")
     if done.stopped:  # what it found by then would count as all that can be found
         raise KeyboardInterrupt
     outcome, _ = _gravest(done.after.targets, options)
     taken = tuple((reason.rule, reason.description) for reason in done.edition.reasons)
-    return Repair(outcome, taken, done.tried, "\n".join(done.edition.diff()), round(time.monotonic() - began, 3))
+    diff = "\n".join(done.edition.diff())
+    return replace(result, repair=Repair(outcome, taken, done.tried, diff, round(time.monotonic() - began, 3)))
 
 
 def _gravest(reports: Sequence[TargetReport], options: TrialOptions) -> tuple[SweptOutcome, str]:

@@ -35,6 +35,7 @@ _NO_RULE = "no rule"
 class SweepSummary:
     """One sweep of a store.
 
+    packages             name that is imported -> name and version; several where targets had different ones
     outcomes, families   name -> outcome -> how many targets
     stages               name, status, how many targets, their seconds together
     lowerings            family -> lowering -> (passed, tried)
@@ -42,6 +43,7 @@ class SweepSummary:
     """
 
     sweep: Sweep
+    packages: Mapping[str, Sequence[str]]
     outcomes: Mapping[str, Mapping[str, int]]
     families: Mapping[str, Mapping[str, int]]
     stages: Sequence[tuple[str, str, int, float]]
@@ -75,6 +77,7 @@ def summarized(store: Store, sweep: Sweep) -> SweepSummary:
     number = sweep.number
     return SweepSummary(
         sweep,
+        store.packages(number),
         store.outcomes(number),
         store.outcomes(number, by="family"),
         store.stages(number),
@@ -106,6 +109,7 @@ def as_json(summary: SweepSummary) -> str:
         "started": summary.sweep.started,
         "specs": list(summary.sweep.specs),
         "options": dict(summary.sweep.options),
+        "packages": {name: list(versions) for name, versions in summary.packages.items()},
         "outcomes": _named(summary.outcomes),
         "families": _named(summary.families),
         "stages": stages,
@@ -127,6 +131,7 @@ def of_json(text: str) -> SweepSummary:
         lowerings.setdefault(one["family"], {})[one["lowering"]] = (one["passed"], one["tried"])
     return SweepSummary(
         sweep,
+        data["packages"],
         _unnamed(data["outcomes"]),
         _unnamed(data["families"]),
         [(one["name"], one["status"], one["targets"], one["seconds"]) for one in data["stages"]],
@@ -165,6 +170,7 @@ def page_of(summary: SweepSummary) -> Page:
     options = summary.sweep.options
     facts = {
         "torch": summary.sweep.torch,
+        "with": ", ".join(version for name in summary.outcomes for version in summary.packages.get(name, ())),
         "modes": ", ".join(options.get("modes", ())),
         "lowered for": ", ".join(options.get("lower", ())),
         "sweep": " ".join(summary.sweep.specs),
