@@ -42,7 +42,10 @@ def first_that_runs(
             raise RuntimeError(_missing(exc)) from exc
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
-    raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})") from why
+    told = _missing(why) if isinstance(why, ImportError) else ""
+    raise RuntimeError(
+        told or f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})"
+    ) from why
 
 
 class _TooLarge(Exception):  # noqa: N818 - the library's code that makes the model is to let it through
@@ -78,7 +81,7 @@ def within(most_parameters: int, most_modules: int, make: Callable[[], Any]) -> 
 
 def _missing(exc: ImportError) -> str:
     """Libraries say in many sentences which package they lack."""
-    said = re.search(r"requires the (\S+) library", str(exc))
+    said = re.search(r"requires (?:the )?'?([\w-]+)", str(exc))
     package = said[1] if said else exc.name
     return f"needs {package}, which is not installed: pip install {package}" if package else str(exc)
 
