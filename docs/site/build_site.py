@@ -142,6 +142,8 @@ NAVIGATION = {
         "writing-documentation.md",
         "architecture.md",
         "coverage.md",
+        "libraries.md",
+        *sorted(path.name for path in (ROOT / "docs").glob("library-*.md")),
         "changelog.md",
         "contributing.md",
         "security.md",

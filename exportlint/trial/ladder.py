@@ -271,6 +271,7 @@ class LadderRun:
             target=self.target,
             graph=self.graph,
             called=called,
+            called_in_packages={path: frozenset(lines) for path, lines in data.get("called_in_packages", {}).items()},
         )
 
     def _declared(self, declared: str | None) -> str | None:

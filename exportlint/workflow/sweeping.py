@@ -272,7 +272,7 @@ def _ran(reports: Sequence[TargetReport]) -> dict[str, tuple[int, ...]]:
     """The lines that ran inside of the models' calls."""
     found: dict[str, set[int]] = {}
     for report in reports:
-        for path, lines in report.called.items():
+        for path, lines in (*report.called.items(), *report.called_in_packages.items()):
             if is_user_path(path):
                 found.setdefault(portable(path), set()).update(lines)
     return {path: tuple(sorted(lines)) for path, lines in found.items()}

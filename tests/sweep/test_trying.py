@@ -84,6 +84,8 @@ def test_rewrites_are_tried_of_what_fails_in_libraries_too_and_nothing_is_writte
     job = planned(target, OPTIONS, {"python": "3.11"}, SourceReader(), fix=True)
     result = try_target(job, OPTIONS, "non-strict", 300, fix=True)
     assert result.outcome is SweptOutcome.REFUSED
+    # What ran of the library is what the static pass is judged by.
+    assert result.ran == {"layers_of_somebody.py": (6, 7, 8, 9)}
     assert result.repair is not None
     assert (result.repair.outcome, result.repair.rewrites) == (
         SweptOutcome.EXPORTS,

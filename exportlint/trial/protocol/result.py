@@ -103,6 +103,7 @@ class TargetReport:
     executed   the lines that eager ran, by absolute path
     called     those of them that ran inside of the model's calls, not while it or its inputs were made, and
                those that calls with other sizes ran; of functions that torch.compile had rewritten, all
+    called_in_packages  as `called`, of installed packages
     guards     what of `dynamic_shapes` is no code
     compilation  what torch.compile does with it
     """
@@ -120,6 +121,7 @@ class TargetReport:
     graph: Mapping[str, Any] | None = None
     kept_model: KeptModel | None = None
     called: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    called_in_packages: Mapping[str, frozenset[int]] = field(default_factory=dict)
     compilation: CompilationReport = NOT_COMPILED
 
     @property

@@ -108,12 +108,14 @@ def _is_meant_by_name(loaded: Loaded) -> bool:
 
 
 def _executed(around: Lines, inside: Lines, compiled: Lines) -> dict[str, Any]:
-    """The lines that ran; and those of the project's own that ran inside of the model's calls, or may have: Python does
-    not tell which lines of a compiled function run."""
+    """The lines that ran; those of the project's own that ran inside of the model's calls, or may have: Python does not
+    tell which lines of a compiled function run; and those of installed packages that did."""
     every = {path: sorted(around.get(path, set()) | inside.get(path, set())) for path in {**around, **inside}}
     own = [path for path in inside if not is_installed(path)]
     called = {path: inside[path] | whole_functions(path, compiled.get(path, set())) for path in own}
-    return {"executed": every, "called": {path: sorted(lines) for path, lines in called.items()}}
+    packages = {path: sorted(lines) for path, lines in inside.items() if path not in called}
+    own_lines = {path: sorted(lines) for path, lines in called.items()}
+    return {"executed": every, "called": own_lines, "called_in_packages": packages}
 
 
 def _fresh_run(request: StageRequest) -> RunRecord:
