@@ -58,7 +58,7 @@ def stub(job: Planned) -> SweepResult:
         5.0,
         stages,
         (cause, cause) if fails else (),
-        {f"lib/part{part}.py": tuple(range(1, _LINES)) for part in range(_FILES)},
+        ran={f"lib/part{part}.py": tuple(range(1, _LINES)) for part in range(_FILES)},
         report={"noise": noise},
     )
 
