@@ -58,7 +58,12 @@ def store(tmp_path: Path) -> Path:
     path = tmp_path / "zoo.sqlite"
     names = ("net1", "net2", "tree1", "tree2", "vit")
     with opened(path, create=True) as made:
-        made.begin(["zoo:*"], {"modes": ["strict"]}, "2.13.0", [planned(name) for name in names])
+        made.begin(
+            ["zoo:*"],
+            {"modes": ["strict"], "lower": ["onnxruntime", "tvm"]},
+            "2.13.0",
+            [planned(name) for name in names],
+        )
         made.add(exports("net1"))
         made.add(exports("vit"))
         made.add(refused("tree1", 7, "x > 0", SweptOutcome.EXPORTS))

@@ -83,9 +83,9 @@ def summarized(store: Store, sweep: Sweep) -> SweepSummary:
         store.stages(number),
         store.causes(number),
         store.breaks(number),
-        store.lowerings(number),
+        store.lowerings(number) if sweep.options.get("lower") else {},
         store.repairs(number),
-        [one for one in store.rows(number) if one.outcome not in (None, SweptOutcome.EXPORTS)],
+        store.failing(number),
     )
 
 
