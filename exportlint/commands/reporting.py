@@ -154,11 +154,11 @@ def write(text: str) -> None:
         raise UserError(f"stdout cannot be written: {error.strerror}; make room, or send it elsewhere") from error
 
 
-def write_file(path: Path, text: str) -> None:
-    """All of it or nothing: a reader never sees half a report."""
+def write_file(path: Path, text: str, option: str = "--output-file") -> None:
+    """All of it or nothing: a reader never sees half a report. `option`: what the user named the file by."""
     try:
         write_whole(path, text.encode())
     except OSError as error:
         raise UserError(
-            f"--output-file: {path} cannot be written: {error.strerror}; name a file in a folder that exists"
+            f"{option}: {path} cannot be written: {error.strerror}; name a file in a folder that exists"
         ) from error

@@ -331,7 +331,7 @@ def _write_pictures(folder: Path, drawn: Mapping[str, str]) -> None:
     except OSError as error:
         raise UserError(f"--pictures: {folder} cannot be made: {error.strerror}; name another folder") from error
     for name, text in drawn.items():
-        write_file(folder / name, text)
+        write_file(folder / name, text, "--pictures")
 
 
 @click.command(

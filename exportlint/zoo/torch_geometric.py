@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("conv", "aggr", "norm", "dense", "pool", "models", "kge")
 _NODES, _EDGES, _GRAPHS, _WIDTH = 8, 20, 2, 8
-# The base classes of the others, and what is given other layers by type of node: there is no graph of one type for it.
+# The base classes of the others, and layers for graphs with several types of nodes, which want a dict of each.
 _NO_MODELS = {
     "Aggregation", "MessagePassing", "KGEModel", "HeteroConv", "HGTConv", "HANConv", "HeteroBatchNorm",
     "HeteroLayerNorm", "HeteroLinear", "HeteroDictLinear", "HeteroJumpingKnowledge", "MetaPath2Vec",
@@ -90,6 +91,7 @@ def family(name: str) -> str:
     return _classes()[name][0]
 
 
+@cache
 def _classes() -> dict[str, tuple[str, Any]]:
     """Name -> kind and class."""
     found: dict[str, tuple[str, Any]] = {}
@@ -112,7 +114,6 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
     expression = f"{_code(cls, name, options)}.eval()"
 
     def make(code: str) -> Any:
-        torch.manual_seed(0)  # graphs are small, and an aggregation of nothing is no number
         return eval(code, {"torch": torch, "torch_geometric": torch_geometric})  # noqa: S307 - our own code
 
     _, model, args, kwargs = first_that_runs([expression], make, _inputs)

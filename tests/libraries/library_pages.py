@@ -1,8 +1,12 @@
 """Write the pages of docs/ about libraries: what sweeps found, from their JSON beside this file.
 
+    exportlint sweep LIBRARY:* --only export-non-strict,export-strict,explain,remedies,soundness --timeout 120 \\
+        --target-timeout 300 --store STORE
     exportlint sweep show --store STORE --output-format json --output-file tests/libraries/LIBRARY.json
     exportlint sweep judge --store STORE --output-format json --output-file tests/libraries/LIBRARY-rules.json
     python tests/libraries/library_pages.py
+
+Of timm the targets came on stdin: of each `exportlint.zoo.timm.family(name)` the shortest of its sorted names.
 
 `library-NAME.md` is the page of one library; `libraries.md` has a row a library, and what each page is made of.
 """

@@ -174,15 +174,15 @@ def test_links_to_pictures_lead_from_the_page() -> None:
 @pytest.mark.parametrize(
     "chart",
     [
-        Bars("Some bars", {"<a & b>": {"exports": 2, "refused": 1}, "c": {"exports": 0.5}}, "targets"),
-        HeatMap("A map", {"<a & b>": {"tvm": (1, 3)}, "c": {"onnx": (2, 2)}}, "passed"),
+        Bars("Some bars", {"<a & $b$>": {"exports": 2, "refused": 1}, "c": {"exports": 0.5}}, "targets"),
+        HeatMap("A map", {"<a & $b$>": {"tvm": (1, 3)}, "c": {"onnx": (2, 2)}}, "passed"),
     ],
 )
 def test_a_plot_is_the_same_every_time_and_its_words_can_be_read(chart: Bars | HeatMap) -> None:
     picture = as_svg(chart)
     assert picture == as_svg(chart)
     words = [one.text for one in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (ours)
-    assert {"<a & b>", "c"} <= set(words)
+    assert {"<a & $b$>", "c"} <= set(words)
     assert set(words) >= ({"exports", "refused"} if isinstance(chart, Bars) else {"1/3", "2/2"})
     # It has the colours of the page that it lies in, dark or light.
     assert "var(--ink" in picture

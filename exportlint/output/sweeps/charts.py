@@ -79,6 +79,7 @@ def as_svg(chart: Bars | HeatMap) -> str:
     look: Any = {
         "svg.fonttype": "none",  # text stays text
         "svg.hashsalt": "exportlint",
+        "text.parse_math": False,  # a dollar in a message is a dollar
         "font.family": "DejaVu Sans",  # matplotlib brings it, so the room it needs is known everywhere
         "font.size": 9,
         "text.color": _INK,
